@@ -1,0 +1,106 @@
+//! Places where the owner of an agent may step into the loop.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_ai::{
+    AssistantMessage, InputBlock, Model, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
+};
+use serde_json::{Map, Value};
+
+use crate::message::AgentMessage;
+use crate::tool::ToolOutput;
+
+/// Every method has a default that changes nothing. Only the two tool hooks may fail. Request-level
+/// hooks (payload, headers, response) are [`pi_ai::RequestHooks`], given with the options.
+pub trait LoopHooks: Send + Sync + fmt::Debug {
+    /// Before each request: may replace the message list.
+    fn transform_context<'a>(
+        &'a self,
+        messages: Vec<AgentMessage>,
+    ) -> BoxFuture<'a, Vec<AgentMessage>> {
+        Box::pin(std::future::ready(messages))
+    }
+
+    /// After validation, before execution: may change the arguments (not validated again) or block.
+    ///
+    /// # Errors
+    /// The text blocks the call and becomes its result.
+    fn before_tool_call<'a>(
+        &'a self,
+        _call: &'a ToolCall,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Result<ToolDecision, String>> {
+        Box::pin(std::future::ready(Ok(ToolDecision::Run(arguments))))
+    }
+
+    /// After execution: fields that are `Some` replace those of the result.
+    ///
+    /// # Errors
+    /// The text becomes the call's error result.
+    fn after_tool_call<'a>(
+        &'a self,
+        _call: &'a ToolCall,
+        _arguments: &'a Map<String, Value>,
+        _output: &'a ToolOutput,
+    ) -> BoxFuture<'a, Result<ToolOutputPatch, String>> {
+        Box::pin(std::future::ready(Ok(ToolOutputPatch::default())))
+    }
+
+    /// After a turn, before `turn_end` listeners are done: `true` ends the run.
+    fn should_stop_after_turn<'a>(
+        &'a self,
+        _message: &'a Arc<AssistantMessage>,
+        _results: &'a [Arc<ToolResultMessage>],
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
+    /// Before the next turn of the same run: may change model, level or context and add messages.
+    fn prepare_next_turn<'a>(&'a self) -> BoxFuture<'a, TurnChange> {
+        Box::pin(std::future::ready(TurnChange::default()))
+    }
+
+    /// Per request: the key to use. `None` keeps the one of the options.
+    fn get_api_key<'a>(&'a self, _model: &'a Model) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// Answer of [`LoopHooks::before_tool_call`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolDecision {
+    Run(Map<String, Value>),
+    /// The reason becomes the call's error result; a default text stands in for `None`.
+    Block(Option<String>),
+}
+
+/// Answer of [`LoopHooks::after_tool_call`]. Replacing the content alone drops the structured
+/// content, which would no longer match.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolOutputPatch {
+    pub content: Option<Vec<InputBlock>>,
+    pub details: Option<Value>,
+    pub structured_content: Option<Value>,
+    pub usage: Option<Usage>,
+    pub is_error: Option<bool>,
+    pub terminate: Option<bool>,
+}
+
+/// Answer of [`LoopHooks::prepare_next_turn`].
+#[derive(Debug, Clone, Default)]
+pub struct TurnChange {
+    pub model: Option<Arc<Model>>,
+    pub thinking_level: Option<ThinkingLevel>,
+    /// Replaces the whole context.
+    pub context: Option<Vec<AgentMessage>>,
+    /// Added after it, as ordinary messages of the turn.
+    pub messages: Vec<AgentMessage>,
+}
+
+/// Hooks that change nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+impl LoopHooks for NoHooks {}

@@ -1,0 +1,20 @@
+//! An agent: a model in a loop with tools, a conversation that is a tree on disk, and the harness
+//! that keeps the two together.
+//!
+//! Owns: the loop, its hooks and queues, tool batches, the session file, retry. Never: knows which
+//! tools exist, reads settings or the environment, prints, or talks HTTP.
+
+pub mod agent;
+pub mod agent_loop;
+pub mod event;
+pub mod harness;
+pub mod hooks;
+pub mod message;
+pub mod queue;
+pub mod session;
+pub mod tool;
+
+pub use event::{AgentEvent, SessionEvent};
+pub use hooks::LoopHooks;
+pub use message::{AgentMessage, convert_to_llm};
+pub use tool::{ExecutionMode, Tool, ToolCallInput, ToolError, ToolOutput};

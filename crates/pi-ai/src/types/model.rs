@@ -1,0 +1,194 @@
+//! What is known of a model.
+
+use std::fmt;
+use std::str::FromStr;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A chat model of some provider: how to reach it, what it can do, what it costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    pub id: String,
+    pub name: String,
+    /// Wire protocol, such as `anthropic-messages`.
+    pub api: String,
+    pub provider: String,
+    #[serde(default)]
+    pub base_url: String,
+    #[serde(default)]
+    pub reasoning: bool,
+    /// Provider words per thinking level. Absent key: the level's own name; `null`: unsupported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level_map: Option<ThinkingLevelMap>,
+    #[serde(default)]
+    pub input: Vec<Modality>,
+    #[serde(default)]
+    pub cost: ModelCost,
+    /// Tokens.
+    #[serde(default)]
+    pub context_window: u64,
+    /// Most tokens one answer may have.
+    #[serde(default)]
+    pub max_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<IndexMap<String, String>>,
+    /// Protocol-specific switches; each protocol reads its own names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_cache: Option<PromptCache>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_limits: Option<InputLimits>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_params: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_params_by_thinking_level: Option<IndexMap<ThinkingLevel, Map<String, Value>>>,
+}
+
+impl Model {
+    /// Whether the model reads images.
+    pub fn sees_images(&self) -> bool {
+        self.input.contains(&Modality::Image)
+    }
+}
+
+/// Kinds of input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Modality {
+    Text,
+    Image,
+    #[serde(other)]
+    Other,
+}
+
+/// How hard a model should think.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl ThinkingLevel {
+    /// Every level, weakest first.
+    pub const ALL: [Self; 7] =
+        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text names no thinking level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown thinking level {0:?}")]
+pub struct UnknownThinkingLevel(pub String);
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownThinkingLevel;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str() == text)
+            .ok_or_else(|| UnknownThinkingLevel(text.to_owned()))
+    }
+}
+
+/// Provider words for thinking levels; `None` marks a level the model does not have.
+pub type ThinkingLevelMap = IndexMap<ThinkingLevel, Option<String>>;
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelCost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiers: Option<Vec<ModelCostTier>>,
+}
+
+/// Prices for requests whose input is larger than a bound.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCostTier {
+    /// Tokens: the tier counts for inputs strictly above.
+    pub input_tokens_above: u64,
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+}
+
+/// How long a provider keeps a cached prompt, in seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PromptCache {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long: Option<u64>,
+}
+
+/// Bounds on what a request may carry.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InputLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_request_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImageInputLimits>,
+}
+
+/// Image part of [`InputLimits`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImageInputLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize: Option<ImageResize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_per_message: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_per_request: Option<u64>,
+}
+
+/// Size an image is brought down to. Pixels and bytes of base64; quality 1 to 100.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImageResize {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_width: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_height: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jpeg_quality: Option<u8>,
+}
