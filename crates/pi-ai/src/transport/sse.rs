@@ -4,8 +4,6 @@
 //! lines), and bends two of them for real servers: an unterminated last event still counts, and
 //! bytes that are no UTF-8 become U+FFFD as JavaScript's decoder does.
 
-use std::borrow::Cow;
-
 /// Largest line or event taken, in bytes. Nothing a model sends comes near it; without a bound a
 /// broken server could fill the memory.
 pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
@@ -126,7 +124,7 @@ impl SseParser {
     }
 }
 
-fn split_field<'a>(line: &'a Cow<'_, str>) -> (&'a str, &'a str) {
+fn split_field(line: &str) -> (&str, &str) {
     match line.split_once(':') {
         Some((field, value)) => (field, value.strip_prefix(' ').unwrap_or(value)),
         None => (line, ""),
@@ -137,7 +135,11 @@ fn split_field<'a>(line: &'a Cow<'_, str>) -> (&'a str, &'a str) {
 mod tests {
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> Vec<(Option<String>, String)> {
+    type Event = (Option<String>, String);
+    /// Name, body, expected events.
+    type Case<'a> = (&'a str, &'a [u8], &'a [(Option<&'a str>, &'a str)]);
+
+    fn parse(chunks: &[&[u8]]) -> Vec<Event> {
         let mut events = Vec::new();
         let mut parser = SseParser::new();
         for chunk in chunks {
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn framing_variants_give_the_same_events() {
-        let cases: [(&str, &[u8], &[(Option<&str>, &str)]); 10] = [
+        let cases: [Case<'_>; 10] = [
             ("lf", b"data: a\n\ndata: b\n\n", &[(None, "a"), (None, "b")]),
             ("crlf", b"event: x\r\ndata: a\r\n\r\n", &[(Some("x"), "a")]),
             ("cr", b"data: a\r\rdata: b\r\r", &[(None, "a"), (None, "b")]),
