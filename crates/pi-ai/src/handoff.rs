@@ -1,1 +1,53 @@
-//! To be written.
+//! Rewriting a conversation for the model that reads it next.
+//!
+//! Folds prompt and tool changes, drops what only another model may read, renames foreign tool-call
+//! ids, and gives every tool call a result. Pure.
+
+use crate::stream::Context;
+use crate::types::{AssistantMessage, Message, Model, Tool};
+
+/// What the target protocol and model can take.
+pub struct HandoffRules<'a> {
+    pub model: &'a Model,
+    /// Later system messages stay in place; else they are folded into the leading prompt.
+    pub mid_conversation_system: bool,
+    /// Where tool changes go.
+    pub tool_placement: ToolPlacement,
+    /// New id of a tool call: old id, the answer it stands in, and whether that answer is the
+    /// target model's own. Calls and their results are renamed alike.
+    pub tool_call_id: &'a dyn Fn(&str, &AssistantMessage, bool) -> String,
+}
+
+impl std::fmt::Debug for HandoffRules<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HandoffRules").field("model", &self.model.id).finish_non_exhaustive()
+    }
+}
+
+/// Where tools declared after the first request are told to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolPlacement {
+    /// The top-level list always holds the current tools.
+    #[default]
+    None,
+    /// The top-level list holds the tools up to the last removal or redeclaration; later additions
+    /// stay in their system messages.
+    Additions,
+    /// The top-level list is empty; every change stays in place.
+    Changes,
+}
+
+/// A conversation ready for a request builder.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Prepared {
+    /// The leading prompt; empty when there is none.
+    pub system_prompt: String,
+    pub tools: Vec<Tool>,
+    /// Holds system messages only where the rules keep them in place.
+    pub messages: Vec<Message>,
+}
+
+/// Prepares `context` by `rules`.
+pub fn prepare(_context: &Context, _rules: &HandoffRules<'_>) -> Prepared {
+    Prepared::default()
+}
