@@ -55,9 +55,9 @@ pub(crate) fn make_project(parent: &Path) -> io::Result<PathBuf> {
 /// The next turn follows from how many tool results the prompt has led to.
 fn answer(context: &Context) -> FauxTurn {
     let results = results_of_last_prompt(context);
-    let already_fixed = context.messages.len() > results.len() + MESSAGES_BEFORE_RESULTS;
+    let prompts = context.messages.iter().filter(|m| matches!(m, Message::User(_))).count();
     let turn = match results.len() {
-        0 if already_fixed => FauxTurn::text(
+        _ if prompts > 1 => FauxTurn::text(
             "I am a scripted model and my script ends with the first message. \
              Choose a real model with --model, or start a new demo.",
         ),
@@ -68,10 +68,6 @@ fn answer(context: &Context) -> FauxTurn {
     };
     turn.with_usage(FauxUsage { input: 1200, output: 80, ..FauxUsage::default() })
 }
-
-/// System message, prompt and at most four answers stand before or between the results of the first
-/// prompt; more means that a second prompt has come.
-const MESSAGES_BEFORE_RESULTS: usize = 6;
 
 fn look() -> FauxTurn {
     FauxTurn::new([
