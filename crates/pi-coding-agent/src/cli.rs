@@ -146,9 +146,7 @@ impl CliOptions {
     /// Some option is nobody's. To be called when settings and extensions are known.
     pub fn reject_unknown(&self) -> Result<(), AppError> {
         match self.unknown.first() {
-            Some(option) => Err(AppError::user(format!("Unknown option: {option}")).with_hint(
-                "`pi --help` lists the options; text that begins with a dash goes after --.",
-            )),
+            Some(option) => Err(AppError::user(format!("Unknown option: {option}"))),
             None => Ok(()),
         }
     }

@@ -4,6 +4,7 @@
 //! Never: changes the environment. Nothing else in the program reads a variable.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use pi_ai::CacheRetention;
@@ -11,7 +12,7 @@ use pi_ai::CacheRetention;
 pub mod registry;
 
 /// All variables, and the home directory they imply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Env {
     variables: BTreeMap<String, String>,
     home: PathBuf,
@@ -171,6 +172,16 @@ impl Env {
     }
 }
 
+/// Names only: the values hold keys.
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env")
+            .field("home", &self.home)
+            .field("variables", &self.variables.keys())
+            .finish()
+    }
+}
+
 /// Paths of PEM files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateFiles {
@@ -257,6 +268,13 @@ mod tests {
             }
         );
         assert_eq!(Proxies::default().or_setting(Some("  ")), Proxies::default());
+    }
+
+    #[test]
+    fn keys_do_not_show_in_debug_output() {
+        let env = Env::for_tests([("OPENAI_API_KEY", "sk-secret")]);
+        let text = format!("{env:?}");
+        assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
     }
 
     #[test]

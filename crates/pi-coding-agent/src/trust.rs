@@ -75,7 +75,7 @@ pub fn decide(question: &TrustQuestion<'_>) -> TrustDecision {
     };
     let (trusted, reason) = if let Some((directory, trusted)) = saved {
         (trusted, TrustReason::Saved(directory))
-    } else if protected_resources(question).is_empty() {
+    } else if !has_protected_resources(question) {
         (true, TrustReason::NothingToTrust)
     } else if warning.is_some() {
         (false, TrustReason::UnreadableStore)
@@ -85,8 +85,9 @@ pub fn decide(question: &TrustQuestion<'_>) -> TrustDecision {
     TrustDecision { trusted, reason, warning }
 }
 
-/// What of the project would be read only if it is trusted.
-fn protected_resources(question: &TrustQuestion<'_>) -> Vec<PathBuf> {
+/// Whether the project holds anything that would be read only if it is trusted. The user's own
+/// skills in the home directory are no project's.
+fn has_protected_resources(question: &TrustQuestion<'_>) -> bool {
     let own = project_dir(question.cwd, question.agent_dir).into_iter();
     let own = own.flat_map(|dir| PROTECTED.map(|name| dir.join(name)));
     let home = canonical(question.home);
@@ -95,7 +96,7 @@ fn protected_resources(question: &TrustQuestion<'_>) -> Vec<PathBuf> {
         .ancestors()
         .filter(|ancestor| **ancestor != *home)
         .map(|ancestor| ancestor.join(".agents").join("skills"));
-    own.chain(shared).filter(|path| path.exists()).collect()
+    own.chain(shared).any(|path| path.exists())
 }
 
 /// The decision for cwd or the nearest directory above it.

@@ -321,3 +321,20 @@ fn help_lists_exactly_the_options_of_this_build() {
     }
     assert!(HELP.lines().all(|line| line.len() <= 100));
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_command_line_is_answered(arguments in proptest::collection::vec("(-{0,3}|@)[a-z=+]{0,5}", 0..6)) {
+        if let Err(error) = parse(&arguments, PIPES) {
+            proptest::prop_assert!(!error.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_follows_two_dashes_is_kept_as_it_is(texts in proptest::collection::vec("[^@]{1,9}", 0..5)) {
+        let mut arguments = vec!["--".to_owned()];
+        arguments.extend(texts.iter().cloned());
+        let Ok(Invocation::Run(options)) = parse(&arguments, PIPES) else { panic!("{arguments:?}") };
+        proptest::prop_assert_eq!(options.messages, texts);
+    }
+}
