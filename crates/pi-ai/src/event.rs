@@ -212,6 +212,18 @@ impl MessageBuilder {
         self.queue(AssistantEvent::ToolCallEnd { content_index, tool_call });
     }
 
+    /// Ends a tool call whose arguments are known as an object: its argument text is not read.
+    pub fn tool_call_end_with(&mut self, content_index: usize, arguments: Map<String, Value>) {
+        self.take_argument_text(content_index);
+        let Some(AssistantBlock::ToolCall(call)) = self.message.content.get_mut(content_index)
+        else {
+            return;
+        };
+        call.arguments = arguments;
+        let tool_call = call.clone();
+        self.queue(AssistantEvent::ToolCallEnd { content_index, tool_call });
+    }
+
     /// What can be read of an open call's arguments so far. Costs the text's length: call it per
     /// frame, not per delta.
     pub fn partial_arguments(&self, content_index: usize) -> Map<String, Value> {

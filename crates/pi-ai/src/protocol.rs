@@ -34,6 +34,14 @@ pub trait Protocol: Send + Sync + fmt::Debug {
 
 /// A protocol that is one HTTP POST answered by server-sent events. Pure: no I/O.
 pub trait HttpWire: Send + Sync + fmt::Debug {
+    /// Puts unified options into the protocol's own words.
+    fn simple_options(
+        &self,
+        model: &Model,
+        context: &Context,
+        options: SimpleStreamOptions,
+    ) -> StreamOptions;
+
     /// Builds the request.
     ///
     /// # Errors
@@ -65,11 +73,24 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
 }
 
 /// One HTTP request, body as JSON so that hooks can change it.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its `Debug` form shows no header values.
+#[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
     pub headers: HeaderMap,
     pub body: Value,
+}
+
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.keys().map(http::HeaderName::as_str).collect();
+        f.debug_struct("HttpRequest")
+            .field("url", &self.url)
+            .field("headers", &headers)
+            .field("body", &self.body)
+            .finish()
+    }
 }
 
 /// Turns events of the wire into events of the message. Pure state machine: recorded streams test
@@ -81,6 +102,16 @@ pub trait Decoder: Send {
     /// The body ended.
     fn end(&mut self, out: &mut MessageBuilder);
 
-    /// The connection broke or the caller cancelled; close what the protocol closes in that case.
-    fn interrupted(&mut self, _out: &mut MessageBuilder) {}
+    /// The stream stopped before its end; close what the protocol closes in that case. The driver
+    /// ends the message afterwards.
+    fn interrupted(&mut self, _how: Interruption, _out: &mut MessageBuilder) {}
+}
+
+/// Why a stream stopped before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// The caller cancelled.
+    Aborted,
+    /// The connection broke or fell silent.
+    Broken,
 }

@@ -1,1 +1,12 @@
-//! stub
+//! Test bed of the workspace: scripted model server, scratch homes, golden comparison.
+//!
+//! Knows nothing of the crates it tests: what it checks, it checks from outside.
+
+use std::path::PathBuf;
+
+/// Folder with recordings too large or too foreign for the repository, from `PI_TEST_SHARED`.
+/// Without it a test prints `left out: no shared folder` and passes.
+#[expect(clippy::disallowed_methods, reason = "the one value tests take from the environment")]
+pub fn shared_dir() -> Option<PathBuf> {
+    std::env::var("PI_TEST_SHARED").ok().map(PathBuf::from)
+}

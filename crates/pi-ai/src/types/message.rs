@@ -178,6 +178,10 @@ pub struct AssistantMessage {
     pub duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
+    /// Wait the server asked for before a retry, in milliseconds. Only for the process that got
+    /// the answer: never stored.
+    #[serde(skip)]
+    pub retry_after_ms: Option<u64>,
 }
 
 impl AssistantMessage {
@@ -201,6 +205,7 @@ impl AssistantMessage {
             deferred: None,
             duration_ms: None,
             thinking_level: None,
+            retry_after_ms: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a caller may ask of one request.
 
+use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -11,7 +12,9 @@ use super::model::ThinkingLevel;
 use crate::hooks::RequestHooks;
 
 /// Options every protocol understands.
-#[derive(Debug, Clone, Default)]
+///
+/// Its `Debug` form shows neither the key nor header values.
+#[derive(Clone, Default)]
 pub struct StreamOptions {
     /// Cancelling ends the stream with an `aborted` message and closes the connection.
     pub cancel: CancellationToken,
@@ -38,6 +41,27 @@ pub struct StreamOptions {
     pub max_retry_delay_ms: Option<u64>,
     /// Options of one protocol, under their documented names.
     pub protocol: ProtocolOptions,
+}
+
+impl fmt::Debug for StreamOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&String> = self.headers.keys().collect();
+        f.debug_struct("StreamOptions")
+            .field("cancelled", &self.cancel.is_cancelled())
+            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
+            .field("headers", &headers)
+            .field("identity", &self.identity)
+            .field("temperature", &self.temperature)
+            .field("max_tokens", &self.max_tokens)
+            .field("sampling_params", &self.sampling_params)
+            .field("cache_retention", &self.cache_retention)
+            .field("session_id", &self.session_id)
+            .field("timeout_ms", &self.timeout_ms)
+            .field("max_retries", &self.max_retries)
+            .field("max_retry_delay_ms", &self.max_retry_delay_ms)
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Options in words every protocol translates.
@@ -93,4 +117,20 @@ pub struct Identity {
     pub user_agent: Option<String>,
     /// Product attribution headers for providers that keep such statistics.
     pub attribution: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_holds_no_secret() {
+        let options = StreamOptions {
+            api_key: Some("sk-secret-1".to_owned()),
+            headers: [("x-token".to_owned(), Some("sk-secret-2".to_owned()))].into(),
+            ..StreamOptions::default()
+        };
+        let text = format!("{options:?}");
+        assert!(text.contains("x-token") && !text.contains("sk-secret"), "{text}");
+    }
 }
