@@ -150,10 +150,15 @@ fn in_place(
     }
 }
 
+/// Each non-empty text of `content` becomes a part of its own.
 fn push_content(content: &SystemContent, parts: &mut Vec<String>) {
-    let text = content.to_text();
-    if !text.is_empty() {
-        parts.push(text);
+    match content {
+        SystemContent::Text(text) if text.is_empty() => {}
+        SystemContent::Text(text) => parts.push(text.clone()),
+        SystemContent::Blocks(blocks) => {
+            let texts = blocks.iter().map(|block| &block.text.text);
+            parts.extend(texts.filter(|text| !text.is_empty()).cloned());
+        }
     }
 }
 

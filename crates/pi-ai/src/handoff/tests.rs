@@ -354,10 +354,11 @@ fn unchanged_messages_are_shared() {
 }
 
 #[test]
-fn block_content_counts_as_text() {
+fn blocks_of_a_system_message_are_parts_of_the_prompt() {
     let change: SystemMessage = serde_json::from_value(json!({
-        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": ""},
+                    {"type": "text", "text": "b"}],
     }))
     .unwrap();
-    assert_eq!(update_text(&change), "a\nb");
+    assert_eq!(update_text(&change), "a\n\nb");
 }
