@@ -171,6 +171,7 @@ fn stay_on_host(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::A
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::failure;
 
     #[test]
     fn debug_output_holds_no_proxy_password() {
@@ -189,8 +190,10 @@ mod tests {
             proxy: ProxyConfig::default().with_setting(Some("http://:secret@[")),
             ..TransportConfig::default()
         };
-        let error = HttpTransport::new(config).client().unwrap_err().to_string();
-        assert_eq!(error, "the proxy address for http requests is not valid");
+        let transport = HttpTransport::new(config);
+        let error = failure::chain(transport.client().unwrap_err());
+        assert!(error.starts_with("the proxy address for http requests is not valid"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
 
         let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
         let config = TransportConfig { extra_roots_pem: Some(pem), ..TransportConfig::default() };
