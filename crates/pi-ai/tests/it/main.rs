@@ -1,0 +1,3 @@
+//! Integration tests of the crate, one module per area.
+
+mod completions_recordings;
