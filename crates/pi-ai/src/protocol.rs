@@ -14,6 +14,8 @@ use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 pub mod anthropic_messages;
 pub mod openai_completions;
 pub mod strict_schema;
+pub mod vendor;
+pub mod vendor_headers;
 
 /// Speaks one wire protocol. Two doors: `stream` takes the protocol's own options, `stream_simple`
 /// translates the unified ones.

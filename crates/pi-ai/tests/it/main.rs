@@ -1,4 +1,5 @@
-#[cfg(test)]
+//! Integration tests of the crate, one module per area.
+
+mod completions_recordings;
 mod errors;
-#[cfg(test)]
 mod transport;

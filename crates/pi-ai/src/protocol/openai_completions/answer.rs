@@ -9,10 +9,7 @@ use crate::types::{AssistantBlock, AssistantMessage, ThinkingContent, ToolCall};
 pub(super) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /// The message; `None` when neither text nor calls are left to say.
-pub(super) fn answer_message(
-    answer: &AssistantMessage,
-    rules: MessageRules<'_>,
-) -> Option<Value> {
+pub(super) fn answer_message(answer: &AssistantMessage, rules: MessageRules<'_>) -> Option<Value> {
     let compat = rules.compat;
     let text = visible_text(answer);
     let mut message = Map::new();

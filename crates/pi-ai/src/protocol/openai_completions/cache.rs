@@ -1,9 +1,10 @@
 //! Prompt caching: the key, the retention and the markers on message parts.
 
+use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::compat::{CacheKeyMode, Compat, SessionFormat};
-use crate::protocol::request_headers::RequestHeaders;
+use crate::protocol::vendor_headers::{add_header, cached_session};
 use crate::types::{CacheRetention, StreamOptions};
 
 /// Longest cache key, in characters.
@@ -15,14 +16,13 @@ pub(super) fn add_cache_fields(
     compat: &Compat,
     options: &StreamOptions,
 ) {
-    let kept_long =
-        options.cache_retention == CacheRetention::Long && compat.long_cache_retention;
+    let kept_long = options.cache_retention == CacheRetention::Long && compat.long_cache_retention;
     let keyed = match compat.cache_key_mode {
         CacheKeyMode::Auto => compat.quirks.cache_key_by_default || kept_long,
         CacheKeyMode::Enabled => true,
         CacheKeyMode::Disabled => false,
     };
-    if let Some(session) = session(options)
+    if let Some(session) = cached_session(options)
         && keyed
     {
         let key: String = session.chars().take(KEY_LIMIT).collect();
@@ -34,22 +34,23 @@ pub(super) fn add_cache_fields(
 }
 
 /// Adds the headers that keep a session on one machine.
+///
+/// # Errors
+/// The session id cannot stand in a header.
 pub(super) fn add_session_headers(
-    headers: &mut RequestHeaders<'_>,
+    headers: &mut HeaderMap,
     compat: &Compat,
     options: &StreamOptions,
-) {
-    let Some(session) = session(options).filter(|_| compat.session_headers) else {
-        return;
+) -> Result<(), String> {
+    let Some(session) = cached_session(options).filter(|_| compat.session_headers) else {
+        return Ok(());
     };
     let names: &[&'static str] = match compat.session_format {
-        SessionFormat::OpenAi => &["session_id", "x-client-request-id", "x-session-affinity"],
-        SessionFormat::OpenAiNoSession => &["x-client-request-id", "x-session-affinity"],
+        SessionFormat::Full => &["session_id", "x-client-request-id", "x-session-affinity"],
+        SessionFormat::NoSession => &["x-client-request-id", "x-session-affinity"],
         SessionFormat::OpenRouter => &["x-session-id"],
     };
-    for name in names {
-        headers.computed_header(name, session);
-    }
+    names.iter().try_for_each(|name| add_header(headers, name, session))
 }
 
 /// Marks the leading prompt, the last tool and the last text of the conversation.
@@ -79,11 +80,6 @@ pub(super) fn mark(
             break;
         }
     }
-}
-
-fn session(options: &StreamOptions) -> Option<&str> {
-    let session = options.session_id.as_deref().filter(|session| !session.is_empty())?;
-    (options.cache_retention != CacheRetention::None).then_some(session)
 }
 
 fn is_prompt(message: &Value) -> bool {

@@ -90,11 +90,12 @@ pub(super) enum ThinkingFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
 pub(super) enum SessionFormat {
-    OpenAi,
+    #[serde(rename = "openai")]
+    Full,
     #[serde(rename = "openai-nosession")]
-    OpenAiNoSession,
+    NoSession,
+    #[serde(rename = "openrouter")]
     OpenRouter,
 }
 
@@ -157,11 +158,7 @@ impl Compat {
                 .flag("sendSessionAffinityHeaders")
                 .unwrap_or_else(|| is(Vendor::OpenRouter)),
             session_format: declared.word("sessionAffinityFormat").unwrap_or_else(|| {
-                if is(Vendor::OpenRouter) {
-                    SessionFormat::OpenRouter
-                } else {
-                    SessionFormat::OpenAi
-                }
+                if is(Vendor::OpenRouter) { SessionFormat::OpenRouter } else { SessionFormat::Full }
             }),
             cache_key_mode: declared.word("promptCacheKeyMode").unwrap_or(CacheKeyMode::Auto),
             long_cache_retention: declared

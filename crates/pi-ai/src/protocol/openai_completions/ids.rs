@@ -40,11 +40,9 @@ fn shortened(head: &str, whole: &str) -> String {
 
 /// FNV-1a in base 36. It must never change: a changed id makes the provider's prompt cache useless.
 fn hash(text: &str) -> String {
-    let mut state = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |state, byte| {
-            (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let mut state = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |state, byte| {
+        (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     (0..HASH_LENGTH)
         .filter_map(|_| {
             let digit = u32::try_from(state % 36).ok()?;

@@ -121,7 +121,7 @@ impl Writer<'_> {
         if after_result && self.rules.compat.assistant_after_tool_result {
             self.out.push(json!({"role": "assistant", "content": RESULTS_RECEIVED}));
         }
-        self.out.push(json!({"role": "user", "content": content}));
+        self.out.push(object([("role", json!("user")), ("content", content)]));
     }
 
     /// The text of a result; its images are put aside.
@@ -162,5 +162,11 @@ fn user_part(block: &InputBlock) -> Option<Value> {
 
 fn image_part(image: &ImageContent) -> Value {
     let url = format!("data:{};base64,{}", image.mime_type, image.data);
-    json!({"type": "image_url", "image_url": {"url": url}})
+    let image_url = object([("url", Value::String(url))]);
+    object([("type", json!("image_url")), ("image_url", image_url)])
+}
+
+/// An object whose values are moved in: `json!` would copy every image.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

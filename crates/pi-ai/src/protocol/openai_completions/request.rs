@@ -1,5 +1,6 @@
 //! The request: URL, headers and body.
 
+use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::cache;
@@ -11,7 +12,7 @@ use super::thinking::add_thinking;
 use super::tools::{grammar_properties, wire_tools};
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, prepare};
 use crate::protocol::HttpRequest;
-use crate::protocol::request_headers::{RequestHeaders, carries_credential};
+use crate::protocol::vendor_headers::{add_header, add_vendor_headers, brings_credential};
 use crate::stream::Context;
 use crate::types::{AssistantMessage, Message, Model, StreamOptions, Tool};
 
@@ -25,18 +26,31 @@ pub(super) fn build(
     options: &StreamOptions,
 ) -> Result<HttpRequest, String> {
     let compat = Compat::of(model);
-    let mut headers = RequestHeaders::new(model, options);
-    if let Some(key) = options.api_key.as_deref().filter(|key| !key.trim().is_empty()) {
-        headers.default_header("authorization", format!("Bearer {key}"));
-    }
-    cache::add_session_headers(&mut headers, &compat, options);
-    let headers = headers.assemble(context)?;
-    let has_key = options.api_key.as_deref().is_some_and(|key| !key.trim().is_empty());
-    if !has_key && !carries_credential(&headers, &["authorization", "cf-aig-authorization"]) {
-        return Err(format!("No API key for provider: {}", model.provider));
-    }
+    let headers = headers(model, &compat, context, options)?;
     let body = Value::Object(body(model, &compat, context, options)?);
     Ok(HttpRequest { url: endpoint(&model.base_url), headers, body })
+}
+
+/// Headers of the protocol, the session and the vendor.
+fn headers(
+    model: &Model,
+    compat: &Compat,
+    context: &Context,
+    options: &StreamOptions,
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let brought = |names: &[&str]| brings_credential(model, options, names);
+    match options.api_key.as_deref().filter(|key| !key.trim().is_empty()) {
+        // A header of the model's own is stronger than the key.
+        Some(_) if brought(&["authorization"]) => {}
+        Some(key) => add_header(&mut headers, "authorization", &format!("Bearer {key}"))?,
+        None if brought(&["authorization", "cf-aig-authorization"]) => {}
+        None => return Err(format!("No API key for provider: {}", model.provider)),
+    }
+    add_header(&mut headers, "accept", "application/json")?;
+    add_vendor_headers(&mut headers, model, context, options)?;
+    cache::add_session_headers(&mut headers, compat, options)?;
+    Ok(headers)
 }
 
 /// `<base>/chat/completions`, in front of the base's query if it has one.
@@ -62,8 +76,7 @@ fn body(
     let mut tools = wire_tools(&prepared.tools, compat)?;
     cache::mark(&mut messages, &mut tools, compat, stream);
     let has_tools = !tools.is_empty();
-    let tells_tools =
-        has_tools || (compat.tools_with_tool_history && has_tool_history(&prepared));
+    let tells_tools = has_tools || (compat.tools_with_tool_history && has_tool_history(&prepared));
 
     let mut body = Map::new();
     body.insert("model".into(), json!(model.id));
@@ -101,14 +114,22 @@ fn body(
     Ok(body)
 }
 
-/// Tool properties the decoder needs to frame the text of grammar tools as arguments.
-pub(super) fn decoder_options(model: &Model, context: &Context, mut options: Options) -> Options {
+/// Adds what the decoder needs to frame the text of grammar tools as arguments: it does not see the
+/// tools.
+pub(super) fn with_grammar_properties(
+    mut options: Options,
+    model: &Model,
+    context: &Context,
+) -> Options {
     let compat = Compat::of(model);
     if compat.grammar_tools {
-        let prepared = prepared_for(model, &compat, context);
+        let added = context.messages.iter().filter_map(|message| match message {
+            Message::System(system) => system.tools_added.as_deref(),
+            Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) => None,
+        });
+        let tools = context.tools.iter().chain(added.flatten());
         // A tool that cannot be declared fails the request itself.
-        options.grammar_properties =
-            grammar_properties(all_tools(&prepared), &compat).unwrap_or_default();
+        options.grammar_properties = grammar_properties(tools, &compat).unwrap_or_default();
     }
     options
 }

@@ -149,7 +149,12 @@ impl<'a> Ask<'a> {
         }
     }
 
-    fn add_template(&self, body: &mut Map<String, Value>, field: &str, wanted: &Map<String, Value>) {
+    fn add_template(
+        &self,
+        body: &mut Map<String, Value>,
+        field: &str,
+        wanted: &Map<String, Value>,
+    ) {
         let filled: Map<String, Value> = wanted
             .iter()
             .filter_map(|(name, value)| Some((name.clone(), self.template_value(value)?)))

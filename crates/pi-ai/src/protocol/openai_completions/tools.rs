@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::compat::Compat;
-use crate::protocol::strict_schema::{self, StrictRules};
-use crate::types::{ConstrainedSampling, GrammarVariants, Strictness, Tool};
+use crate::protocol::strict_schema::strict_parameters;
+use crate::types::{ConstrainedSampling, GrammarVariants, Tool};
 
 /// `tools` as the endpoint takes them.
 ///
@@ -15,16 +15,18 @@ pub(super) fn wire_tools(tools: &[Tool], compat: &Compat) -> Result<Vec<Value>, 
     let mut declarations =
         tools.iter().map(|tool| Declaration::of(tool, compat)).collect::<Result<Vec<_>, _>>()?;
     if compat.quirks.uniform_strictness && !declarations.iter().all(Declaration::is_strict) {
-        declarations.iter_mut().zip(tools).try_for_each(|(declaration, tool)| {
-            if declaration.is_strict() && wants(tool) == Some(Strictness::Require) {
-                return Err(strict_refusal(tool, "other tools of the request cannot be strict"));
+        for (declaration, tool) in declarations.iter_mut().zip(tools) {
+            if declaration.is_strict() {
+                strict_parameters(tool, false, &ANYTHING_GOES).map_err(|e| e.to_string())?;
+                *declaration = Declaration::lenient(tool, compat);
             }
-            *declaration = Declaration::lenient(tool, compat);
-            Ok(())
-        })?;
+        }
     }
     Ok(tools.iter().zip(declarations).map(|(tool, d)| d.into_json(tool)).collect())
 }
+
+/// The protocol's strict mode refuses nothing beyond what all refuse.
+const ANYTHING_GOES: fn(&str, &Value) -> bool = |_keyword, _value| false;
 
 /// The property that carries the text of each grammar tool among `tools`, by tool name. Empty where
 /// the endpoint takes no grammars.
@@ -47,8 +49,14 @@ pub(super) fn grammar_properties<'a>(
 
 enum Declaration {
     /// An ordinary function; `strict` is left out where the endpoint does not know it.
-    Function { parameters: Value, strict: Option<bool> },
-    Grammar { syntax: &'static str, definition: String },
+    Function {
+        parameters: Value,
+        strict: Option<bool>,
+    },
+    Grammar {
+        syntax: &'static str,
+        definition: String,
+    },
 }
 
 impl Declaration {
@@ -58,14 +66,17 @@ impl Declaration {
                 grammar_property(tool)?;
                 Self::grammar(tool, variants)
             }
-            Some(ConstrainedSampling::JsonSchema { strict }) => {
-                match (strict_parameters(tool, compat), strict) {
-                    (Ok(parameters), _) => Ok(Self::Function { parameters, strict: Some(true) }),
-                    (Err(_), Strictness::Prefer) => Ok(Self::lenient(tool, compat)),
-                    (Err(reason), Strictness::Require) => Err(strict_refusal(tool, &reason)),
-                }
+            _ => {
+                let supported = compat.strict_mode
+                    && !(compat.quirks.strict_spoils_optionals
+                        && has_optional_property(&tool.parameters));
+                let strict = strict_parameters(tool, supported, &ANYTHING_GOES)
+                    .map_err(|error| error.to_string())?;
+                Ok(match strict {
+                    Some(parameters) => Self::Function { parameters, strict: Some(true) },
+                    None => Self::lenient(tool, compat),
+                })
             }
-            Some(ConstrainedSampling::Grammar { .. }) | None => Ok(Self::lenient(tool, compat)),
         }
     }
 
@@ -119,24 +130,6 @@ impl Declaration {
     }
 }
 
-fn wants(tool: &Tool) -> Option<Strictness> {
-    match &tool.constrained_sampling {
-        Some(ConstrainedSampling::JsonSchema { strict }) => Some(*strict),
-        Some(ConstrainedSampling::Grammar { .. }) | None => None,
-    }
-}
-
-/// The schema in its strict form, or why there is none.
-fn strict_parameters(tool: &Tool, compat: &Compat) -> Result<Value, String> {
-    if !compat.strict_mode {
-        return Err("strict tools are unsupported".to_owned());
-    }
-    if compat.quirks.strict_spoils_optionals && has_optional_property(&tool.parameters) {
-        return Err("optional arguments would come back as empty strings".to_owned());
-    }
-    strict_schema::strict_schema(&tool.parameters, &StrictRules::default())
-}
-
 fn has_optional_property(schema: &Value) -> bool {
     match schema {
         Value::Object(node) => {
@@ -174,11 +167,6 @@ fn grammar_property(tool: &Tool) -> Result<&str, String> {
         let reason = format!("grammar constrained sampling property {name} must have type string");
         Err(grammar_refusal(tool, &reason))
     }
-}
-
-fn strict_refusal(tool: &Tool, reason: &str) -> String {
-    let name = &tool.name;
-    format!("Tool {name:?} requires JSON-schema constrained sampling, but {reason}.")
 }
 
 fn grammar_refusal(tool: &Tool, reason: &str) -> String {
