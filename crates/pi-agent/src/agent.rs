@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;

@@ -76,10 +76,6 @@ impl Queues {
         self.queue_mut(kind).waiting.drain(..).collect()
     }
 
-    pub(crate) fn has_waiting(&self, kind: QueueKind) -> bool {
-        !self.queue(kind).waiting.is_empty()
-    }
-
     /// Sets aside what the next delivery takes; `false` when nothing waits.
     pub(crate) fn reserve(&mut self, kind: QueueKind) -> bool {
         let queue = self.queue_mut(kind);

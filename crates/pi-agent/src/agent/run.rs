@@ -1,6 +1,5 @@
 //! Starting a run and making sure it ends: well, by a panic, or because its future was dropped.
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
