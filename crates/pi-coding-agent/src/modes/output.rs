@@ -1,0 +1,114 @@
+//! Standard output of the machine modes: whole lines, in order.
+//!
+//! A thread owns the pipe, so that a slow reader stalls the run (the channel is bounded) without
+//! stalling signals; lines that pile up meanwhile leave in one write.
+
+use std::io::{self, Write};
+use std::thread::JoinHandle;
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+/// Lines under way before the run has to wait for the reader.
+const LINES_IN_FLIGHT: usize = 256;
+/// A write is sent off when this much has gathered, in bytes.
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// Writes JSON lines.
+#[derive(Debug)]
+pub(crate) struct LineWriter {
+    lines: mpsc::Sender<Vec<u8>>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// The reader went away; there is nobody to write for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("standard output is closed")]
+pub(crate) struct Closed;
+
+impl LineWriter {
+    pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
+        let (lines, receiver) = mpsc::channel(LINES_IN_FLIGHT);
+        Self { lines, thread: std::thread::spawn(move || write_lines(receiver, out)) }
+    }
+
+    /// Queues one record; waits while the reader is behind.
+    pub(crate) async fn line(&self, record: &(impl Serialize + Sync)) -> Result<(), Closed> {
+        // Records are our own plain data, whose serialisation has no failing case; an empty line
+        // would break the reader, so a failure is treated like a lost reader.
+        let mut line = serde_json::to_vec(record).map_err(|_| Closed)?;
+        line.push(b'\n');
+        self.lines.send(line).await.map_err(|_| Closed)
+    }
+
+    /// Writes what is queued and gives the outcome.
+    pub(crate) fn close(self) -> io::Result<()> {
+        drop(self.lines);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the output thread failed")))
+    }
+}
+
+fn write_lines(mut lines: mpsc::Receiver<Vec<u8>>, mut out: impl Write) -> io::Result<()> {
+    while let Some(mut batch) = lines.blocking_recv() {
+        while batch.len() < BATCH_BYTES {
+            match lines.try_recv() {
+                Ok(line) => batch.extend_from_slice(&line),
+                Err(_) => break,
+            }
+        }
+        out.write_all(&batch)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_come_out_whole_and_in_order() {
+        let sink = Sink::default();
+        let writer = LineWriter::new(sink.clone());
+        for n in 0..1000 {
+            writer.line(&n).await.unwrap();
+        }
+        writer.close().unwrap();
+        let expected: String = (0..1000).map(|n| format!("{n}\n")).collect();
+        assert_eq!(String::from_utf8(sink.0.lock().unwrap().clone()).unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_leaves_ends_the_writing() {
+        struct Broken;
+        impl Write for Broken {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let writer = LineWriter::new(Broken);
+        while writer.line(&"x").await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(writer.close().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}
