@@ -23,6 +23,8 @@ use crate::tool::{ExecutionMode, Tool};
 mod fold;
 mod host;
 mod run;
+#[cfg(test)]
+mod tests;
 
 /// What an agent is made of. Everything but the door to the model can be changed later.
 #[derive(Debug, Clone)]

@@ -23,6 +23,9 @@ use crate::tool::{ExecutionMode, Tool};
 
 mod answer;
 
+/// Error text of an answer whose request was never sent.
+pub(crate) const ABORTED: &str = "This operation was aborted";
+
 /// The door to a model. [`Protocols`] is one; a test or an embedder may bring another.
 pub trait StreamFn: Send + Sync + fmt::Debug {
     /// Opens the stream of one answer.

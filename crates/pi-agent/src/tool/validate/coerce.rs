@@ -19,6 +19,7 @@ type Errors = Vec<ValidationError<'static>>;
 /// Gives the value as the schema wants it, or what stands in the way.
 pub(super) fn coerce(checker: &Checker, received: &Value) -> Result<Value, Errors> {
     let mut value = received.clone();
+    drop_empty_fractions(&mut value);
     for _ in 0..MAX_ROUNDS {
         let errors = errors_of(&checker.validator, &value);
         if errors.is_empty() {
@@ -29,6 +30,20 @@ pub(super) fn coerce(checker: &Checker, received: &Value) -> Result<Value, Error
         }
     }
     Err(errors_of(&checker.validator, &value))
+}
+
+/// JSON makes no difference between `2.0` and `2`, Rust does: tools that read integers want `2`.
+fn drop_empty_fractions(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(whole) = number.as_f64().and_then(integer) {
+                *value = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_empty_fractions),
+        Value::Object(map) => map.values_mut().for_each(drop_empty_fractions),
+        _ => {}
+    }
 }
 
 /// The types a `type` keyword names, in the order the schema does.

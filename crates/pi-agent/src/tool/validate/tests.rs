@@ -106,6 +106,14 @@ fn integers_lose_their_fraction() {
 }
 
 #[test]
+fn whole_numbers_are_integers_however_they_are_written() {
+    becomes(
+        &one("n", &json!({"type": "number"})),
+        &[(json!({"n": 2.0}), json!({"n": 2})), (json!({"n": 2.5}), json!({"n": 2.5}))],
+    );
+}
+
+#[test]
 fn numbers_and_booleans_become_strings() {
     let string = one("s", &json!({"type": "string"}));
     becomes(
