@@ -1,0 +1,4 @@
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod transport;
