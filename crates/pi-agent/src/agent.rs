@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -24,6 +23,8 @@ use crate::tool::{ExecutionMode, Tool};
 mod fold;
 mod host;
 mod run;
+#[cfg(test)]
+mod tests;
 
 /// What an agent is made of. Everything but the door to the model can be changed later.
 #[derive(Debug, Clone)]

@@ -23,6 +23,9 @@ use crate::tool::{ExecutionMode, Tool};
 
 mod answer;
 
+/// Error text of an answer whose request was never sent.
+pub(crate) const ABORTED: &str = "This operation was aborted";
+
 /// The door to a model. [`Protocols`] is one; a test or an embedder may bring another.
 pub trait StreamFn: Send + Sync + fmt::Debug {
     /// Opens the stream of one answer.
@@ -155,6 +158,7 @@ impl Run<'_> {
         results: &[Arc<ToolResultMessage>],
         more: bool,
     ) -> Flow {
+        let mut messages = Vec::new();
         if !self.cancel.is_cancelled() {
             if self.hooks.should_stop_after_turn(message, results).await {
                 return Flow::End;
@@ -164,20 +168,26 @@ impl Run<'_> {
             }
             let mut change = self.hooks.prepare_next_turn().await;
             self.host.apply(&mut change);
-            if !self.cancel.is_cancelled() {
-                let queued =
-                    self.host.reserve_steering() || (!more && self.host.reserve_follow_up());
-                if more || queued {
-                    return Flow::Next(change.messages);
-                }
-            }
-            // Messages of the hook are never lost, though no request follows them.
-            for message in change.messages {
-                self.record(message).await;
-            }
+            messages = change.messages;
         }
-        // Tool results nobody will answer get an empty aborted answer: queued messages keep waiting.
-        if more { Flow::Next(Vec::new()) } else { Flow::End }
+        if self.goes_on(more) {
+            return Flow::Next(messages);
+        }
+        // The queue was cleared or the run aborted meanwhile: the hook's messages are kept anyway.
+        for message in messages {
+            self.record(message).await;
+        }
+        Flow::End
+    }
+
+    /// Whether another turn follows, setting aside what opens it. An aborted run goes on only to
+    /// close off tool results with an empty aborted answer.
+    fn goes_on(&self, more: bool) -> bool {
+        if self.cancel.is_cancelled() && !more {
+            return false;
+        }
+        let steered = self.host.reserve_steering();
+        more || steered || self.host.reserve_follow_up()
     }
 
     async fn run_tools(&self, message: &AssistantMessage) -> BatchOutcome {

@@ -41,6 +41,8 @@ pub(crate) enum QueueKind {
 pub(crate) struct Queues {
     steering: Queue,
     follow_up: Queue,
+    /// Told as delivered, not yet in the transcript.
+    arriving: Option<(QueueKind, AgentMessage)>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ impl Queues {
         Self {
             steering: Queue { mode: steering, ..Queue::default() },
             follow_up: Queue { mode: follow_up, ..Queue::default() },
+            arriving: None,
         }
     }
 
@@ -76,10 +79,6 @@ impl Queues {
         self.queue_mut(kind).waiting.drain(..).collect()
     }
 
-    pub(crate) fn has_waiting(&self, kind: QueueKind) -> bool {
-        !self.queue(kind).waiting.is_empty()
-    }
-
     /// Sets aside what the next delivery takes; `false` when nothing waits.
     pub(crate) fn reserve(&mut self, kind: QueueKind) -> bool {
         let queue = self.queue_mut(kind);
@@ -93,11 +92,23 @@ impl Queues {
 
     /// The next reserved message; from now on it no longer waits.
     pub(crate) fn deliver(&mut self) -> Option<AgentMessage> {
-        self.steering.reserved.pop_front().or_else(|| self.follow_up.reserved.pop_front())
+        let (kind, message) = [QueueKind::Steering, QueueKind::FollowUp]
+            .into_iter()
+            .find_map(|kind| Some((kind, self.queue_mut(kind).reserved.pop_front()?)))?;
+        self.arriving = Some((kind, message.clone()));
+        Some(message)
+    }
+
+    /// The delivered message is in the transcript.
+    pub(crate) fn arrived(&mut self) {
+        self.arriving = None;
     }
 
     /// Puts reserved messages back to the front, after a run that never came to deliver them.
     pub(crate) fn release(&mut self) {
+        if let Some((kind, message)) = self.arriving.take() {
+            self.queue_mut(kind).reserved.push_front(message);
+        }
         for queue in [&mut self.steering, &mut self.follow_up] {
             while let Some(message) = queue.reserved.pop_back() {
                 queue.waiting.push_front(message);
@@ -199,7 +210,13 @@ mod tests {
         queues.push(QueueKind::Steering, message("b"));
         queues.reserve(QueueKind::Steering);
         queues.push(QueueKind::Steering, message("c"));
+        queues.deliver();
         queues.release();
         assert_eq!(queues.snapshot().steering, [message("a"), message("b"), message("c")]);
+        queues.reserve(QueueKind::Steering);
+        queues.deliver();
+        queues.arrived();
+        queues.release();
+        assert_eq!(queues.snapshot().steering, [message("b"), message("c")]);
     }
 }

@@ -111,6 +111,7 @@ impl State {
                 }
                 Arc::make_mut(&mut self.messages).push(message.clone());
                 self.produced.push(message.clone());
+                self.queues.arrived();
             }
             AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
                 self.pending_tool_calls.insert(tool_call_id.clone());

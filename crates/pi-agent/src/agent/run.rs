@@ -1,6 +1,5 @@
 //! Starting a run and making sure it ends: well, by a panic, or because its future was dropped.
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use pi_ai::{AssistantBlock, AssistantMessage, StopReason, TextContent};
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, AgentError, Inner, State};
-use crate::agent_loop::{LoopHost as _, LoopInput, agent_loop};
+use crate::agent_loop::{ABORTED, LoopHost as _, LoopInput, agent_loop};
 use crate::event::AgentEvent;
 use crate::message::AgentMessage;
 
@@ -85,7 +84,7 @@ impl Drop for RunGuard {
 async fn end_broken_run(inner: &Inner, cancel: &CancellationToken) {
     let settings = inner.settings();
     let (stop_reason, text) = if cancel.is_cancelled() {
-        (StopReason::Aborted, "This operation was aborted")
+        (StopReason::Aborted, ABORTED)
     } else {
         (StopReason::Error, "The run was broken by a crash in a hook or a listener")
     };

@@ -8,14 +8,13 @@ use pi_ai::{
     AssistantEvent, AssistantMessage, AssistantStream, Context, StopReason, ThinkingLevel, Usage,
 };
 
-use super::{Run, TurnSettings};
+use super::{ABORTED, Run, TurnSettings};
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, convert_to_llm};
 
 /// How long a cancelled stream may take to end by itself before it is cut.
 const ABORT_GRACE: Duration = Duration::from_secs(2);
 
-const ABORTED: &str = "This operation was aborted";
 const NO_END: &str = "The answer's stream ended without a final event";
 
 impl Run<'_> {

@@ -84,10 +84,10 @@ impl Batch<'_> {
         let mut outcome = Outcome::default();
         for call in calls {
             let (call, settled) = match self.prepare(call).await {
-                Prepared::Settled(call, settled) => (call, settled),
+                Prepared::Settled(call, settled) => (call, *settled),
                 Prepared::Ready(ready) => {
                     let mut running = Running::default();
-                    running.start(0, ready, self.cancel.clone());
+                    running.start(0, *ready, self.cancel.clone());
                     match running.next(self.host).await {
                         Some((_, call, settled)) => (call, settled),
                         None => break,
@@ -104,7 +104,7 @@ impl Batch<'_> {
         let mut ready = Vec::new();
         for call in calls {
             match self.prepare(call).await {
-                Prepared::Settled(call, result) => settled.push(Some((call, result))),
+                Prepared::Settled(call, result) => settled.push(Some((call, *result))),
                 Prepared::Ready(call) => {
                     ready.push((settled.len(), call));
                     settled.push(None);
@@ -113,7 +113,7 @@ impl Batch<'_> {
         }
         let mut running = Running::default();
         for (index, call) in ready {
-            running.start(index, call, self.cancel.clone());
+            running.start(index, *call, self.cancel.clone());
         }
         while let Some((index, call, result)) = running.next(self.host).await {
             if let Some(slot) = settled.get_mut(index) {
@@ -132,12 +132,13 @@ impl Batch<'_> {
         self.started(&call).await;
         match self.check(&call).await {
             Ok((tool, arguments)) => {
-                Prepared::Ready(Ready { call, tool, arguments, hooks: Arc::clone(self.hooks) })
+                let hooks = Arc::clone(self.hooks);
+                Prepared::Ready(Box::new(Ready { call, tool, arguments, hooks }))
             }
             Err(text) => {
                 let settled = Settled::failed(text);
                 self.ended(&call, &settled).await;
-                Prepared::Settled(call, settled)
+                Prepared::Settled(call, Box::new(settled))
             }
         }
     }
@@ -196,8 +197,8 @@ fn cut_off_text(call: &ToolCall) -> String {
 }
 
 enum Prepared {
-    Ready(Ready),
-    Settled(ToolCall, Settled),
+    Ready(Box<Ready>),
+    Settled(ToolCall, Box<Settled>),
 }
 
 /// A call that may run.
@@ -291,12 +292,12 @@ async fn execute(
     cancel: CancellationToken,
     updates: mpsc::UnboundedSender<AgentEvent>,
 ) -> Settled {
+    if cancel.is_cancelled() {
+        return Settled::failed(ABORTED);
+    }
     let began = Instant::now();
     let hooked = arguments.clone();
-    let output = match execute_tool(call, tool, arguments, cancel, updates).await {
-        Ok(output) => output,
-        Err(text) => error_output(text),
-    };
+    let output = execute_tool(call, tool, arguments, cancel, updates).await;
     let duration_ms = Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
     let patch = AssertUnwindSafe(async { hooks.after_tool_call(call, &hooked, &output).await })
         .catch_unwind()
@@ -315,10 +316,7 @@ async fn execute_tool(
     arguments: Map<String, Value>,
     cancel: CancellationToken,
     updates: mpsc::UnboundedSender<AgentEvent>,
-) -> Result<ToolOutput, String> {
-    if cancel.is_cancelled() {
-        return Err(ABORTED.to_owned());
-    }
+) -> ToolOutput {
     let settled = Arc::new(AtomicBool::new(false));
     let input = ToolCallInput {
         id: &call.id,
@@ -333,14 +331,11 @@ async fn execute_tool(
     };
     let result = tokio::select! {
         biased;
-        result = run => match result {
-            Ok(result) => result.map_err(|error| error.0),
-            Err(panic) => Err(panic_text(&*panic)),
-        },
-        () = overdue => Err(ABORTED.to_owned()),
+        result = run => result.unwrap_or_else(|panic| Err(ToolError(panic_text(&*panic)))),
+        () = overdue => Err(ToolError::new(ABORTED)),
     };
     settled.store(true, Ordering::Release);
-    result
+    result.unwrap_or_else(|error| error_output(error.0))
 }
 
 fn update_sender(

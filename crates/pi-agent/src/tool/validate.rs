@@ -6,8 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value};
+
+mod coerce;
+mod report;
+#[cfg(test)]
+mod tests;
 
 /// Compiled schemas by tool name; a tool that changed its schema is compiled anew.
 #[derive(Debug, Default)]
@@ -17,8 +22,16 @@ pub struct ToolValidators {
 
 #[derive(Debug)]
 struct Compiled {
+    /// As the tool gave it, to notice a change.
     schema: Value,
-    validator: Option<Validator>,
+    /// `None` for a schema that makes no sense: its tool gets its arguments unchecked.
+    checker: Option<Checker>,
+}
+
+#[derive(Debug)]
+struct Checker {
+    schema: Value,
+    validator: Validator,
 }
 
 impl ToolValidators {
@@ -32,8 +45,16 @@ impl ToolValidators {
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, String> {
         let compiled = self.compiled(tool);
-        let Some(_validator) = &compiled.validator else { return Ok(arguments) };
-        Ok(arguments)
+        let Some(checker) = &compiled.checker else { return Ok(arguments) };
+        let received = Value::Object(arguments);
+        match coerce::coerce(checker, &received) {
+            Ok(Value::Object(arguments)) => Ok(arguments),
+            Ok(other) => Err(report::failure(&tool.name, &[], &other)),
+            Err(errors) => {
+                let problems = report::problems(checker, &errors);
+                Err(report::failure(&tool.name, &problems, &received))
+            }
+        }
     }
 
     fn compiled(&self, tool: &pi_ai::Tool) -> Arc<Compiled> {
@@ -42,11 +63,37 @@ impl ToolValidators {
             Some(known) if known.schema == tool.parameters => Arc::clone(known),
             _ => {
                 let schema = tool.parameters.clone();
-                let validator = jsonschema::validator_for(&schema).ok();
-                let fresh = Arc::new(Compiled { schema, validator });
+                let fresh = Arc::new(Compiled { checker: Checker::new(&schema), schema });
                 compiled.insert(tool.name.clone(), Arc::clone(&fresh));
                 fresh
             }
         }
+    }
+}
+
+impl Checker {
+    fn new(schema: &Value) -> Option<Self> {
+        let mut schema = schema.clone();
+        if let Value::Object(root) = &mut schema {
+            // Arguments are always an object, and no other document refers to this one by name.
+            root.shift_remove("$id");
+        }
+        let mut options = jsonschema::options().should_validate_formats(true);
+        if schema.get("$schema").is_none() && has_tuple_items(&schema) {
+            options = options.with_draft(Draft::Draft201909);
+        }
+        let validator = options.build(&schema).ok()?;
+        Some(Self { schema, validator })
+    }
+}
+
+/// A list of item schemas is how drafts before 2020-12 wrote tuples.
+fn has_tuple_items(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            map.get("items").is_some_and(Value::is_array) || map.values().any(has_tuple_items)
+        }
+        Value::Array(items) => items.iter().any(has_tuple_items),
+        _ => false,
     }
 }
