@@ -13,6 +13,7 @@ use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 
 pub mod anthropic_messages;
 pub mod openai_completions;
+pub mod strict_schema;
 
 /// Speaks one wire protocol. Two doors: `stream` takes the protocol's own options, `stream_simple`
 /// translates the unified ones.
