@@ -27,13 +27,13 @@ fn session(entries: &[Value]) -> Session {
     Session::open(&path, Path::new("/w")).expect("opens").0
 }
 
-fn message(role: &str, content: Value) -> Value {
-    json!({"type": "message", "message": {"role": role, "content": content, "provider": "p",
+fn message(role: &str, content: impl Into<Value>) -> Value {
+    json!({"type": "message", "message": {"role": role, "content": content.into(), "provider": "p",
         "model": "m", "stopReason": "stop", "toolCallId": "c1", "toolName": "t"}})
 }
 
 fn user(text: &str) -> Value {
-    message("user", text.into())
+    message("user", text)
 }
 
 fn answer(text: &str) -> Value {
@@ -48,8 +48,8 @@ fn result(text: &str) -> Value {
     message("toolResult", json!([{"type": "text", "text": text}]))
 }
 
-fn edit(target: &str, replacement: Value) -> Value {
-    json!({"type": "context_edit", "targetId": target, "replacement": replacement})
+fn edit(target: &str, replacement: impl Into<Value>) -> Value {
+    json!({"type": "context_edit", "targetId": target, "replacement": replacement.into()})
 }
 
 fn compaction(summary: &str, first_kept: &str) -> Value {
@@ -57,9 +57,9 @@ fn compaction(summary: &str, first_kept: &str) -> Value {
         "tokensBefore": 9})
 }
 
-fn system(section: &str, text: Value) -> Value {
+fn system(section: &str, text: impl Into<Value>) -> Value {
     json!({"type": "message", "message": {"role": "system", "content": "",
-        "sections": {section: text}}})
+        "sections": {section: text.into()}}})
 }
 
 fn told(session: &Session) -> Vec<String> {
@@ -139,15 +139,15 @@ fn the_thinking_level_is_the_last_on_the_path_or_unrecorded() {
 #[test]
 fn a_compaction_comes_first_then_what_it_kept_then_the_rest() {
     let session = session(&[
-        system("p", "x".into()),
+        system("p", "x"),
         user("a"),
         compaction("old", "e1"),
         user("b"),
-        system("p", "y".into()),
+        system("p", "y"),
         answer("c"),
         compaction("new", "e3"),
         user("d"),
-        system("p", "z".into()),
+        system("p", "z"),
     ]);
     assert_eq!(
         told(&session),
@@ -165,8 +165,8 @@ fn a_compaction_comes_first_then_what_it_kept_then_the_rest() {
 #[test]
 fn a_compaction_may_keep_nothing_and_bring_the_prompt_along() {
     let mut own = compaction("s", "e2");
-    own["systemMessage"] = system("p", "kept".into())["message"].clone();
-    let session = session(&[system("p", "x".into()), user("a"), own, user("b")]);
+    own["systemMessage"] = system("p", "kept")["message"].clone();
+    let session = session(&[system("p", "x"), user("a"), own, user("b")]);
     assert_eq!(
         told(&session),
         [r#"system Some(("p", Some("kept")))"#, "compactionSummary s", "user b"]
@@ -176,12 +176,8 @@ fn a_compaction_may_keep_nothing_and_bring_the_prompt_along() {
 
 #[test]
 fn the_prompt_is_the_replay_of_its_patches() {
-    let session = session(&[
-        system("p", "x".into()),
-        system("q", "y".into()),
-        system("p", Value::Null),
-        system("q", "z".into()),
-    ]);
+    let session =
+        session(&[system("p", "x"), system("q", "y"), system("p", Value::Null), system("q", "z")]);
     let sections = session.context().prompt.sections;
     assert_eq!(sections.into_iter().collect::<Vec<_>>(), [("q".to_owned(), "z".to_owned())]);
 }
@@ -194,10 +190,7 @@ fn the_newest_edit_drops_or_replaces_its_target() {
         (vec![user("a"), edit("e0", Value::Null), edit("e0", text.clone())], vec!["user new"]),
         (vec![user("a"), edit("e0", text.clone()), edit("e0", Value::Null)], vec![]),
         (vec![answer("b"), edit("e0", text.clone())], vec!["assistant new"]),
-        (
-            vec![calling("c1"), result("r"), edit("e1", text.clone())],
-            vec!["assistant ", "toolResult new"],
-        ),
+        (vec![calling("c1"), result("r"), edit("e1", text)], vec!["assistant ", "toolResult new"]),
         (
             vec![user("a"), edit("e0", json!({"content": [{"type": "text", "text": "n"}]}))],
             vec!["user n"],
@@ -225,7 +218,7 @@ fn a_dropped_answer_takes_its_tool_results_along() {
 
 #[test]
 fn an_unreadable_message_is_left_out_and_reported() {
-    let session = session(&[user("a"), message("alien", "x".into()), user("b")]);
+    let session = session(&[user("a"), message("alien", "x"), user("b")]);
     assert_eq!(told(&session), ["user a", "user b"]);
     let problems = session.context().diagnostics;
     assert_eq!(problems.len(), 1);

@@ -112,7 +112,8 @@ pub struct CompactionEntry {
     pub usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Prompt and tools at this point, played together.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "with_role")]
     pub system_message: Option<Arc<SystemMessage>>,
 }
 
@@ -259,6 +260,15 @@ impl fmt::Display for EntryKind {
     }
 }
 
+/// Written as the message it is, role included.
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn with_role<S: Serializer>(
+    message: &Option<Arc<SystemMessage>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    message.clone().map(AgentMessage::System).serialize(serializer)
+}
+
 /// The head first, then the body by its type: serde's tagged enums would build a tree in between
 /// and cannot hold raw JSON.
 fn read(line: &str) -> Result<Entry, serde_json::Error> {
@@ -389,7 +399,7 @@ mod tests {
             r#"{"type":"message","id":"00000004","parentId":"00000003","timestamp":"2026-01-02T03:04:05.006Z","message":{"role":"user","content":[{"type":"text","text":"A"}],"timestamp":1}}"#,
             r#"{"type":"model_change","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","provider":"p","modelId":"m"}"#,
             r#"{"type":"thinking_level_change","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:05.006Z","thinkingLevel":"xhigh"}"#,
-            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","summary":"s","firstKeptEntryId":"a","tokensBefore":7,"details":{"readFiles":[],"modifiedFiles":[]},"fromHook":false}"#,
+            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","summary":"s","firstKeptEntryId":"a","tokensBefore":7,"details":{"readFiles":[],"modifiedFiles":[]},"fromHook":false,"systemMessage":{"role":"system","content":"","sections":{"a":"b"},"timestamp":1}}"#,
             r#"{"type":"branch_summary","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","fromId":"root","summary":"s","fromHook":true}"#,
             r#"{"type":"custom","customType":"st","data":{"n":1},"id":"a","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z"}"#,
             r#"{"type":"custom_message","customType":"cx","content":"text","display":true,"details":{"z":1},"id":"a","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z"}"#,

@@ -112,6 +112,6 @@ fn heads_are_read_within_bounds() {
         (String::new(), false),
     ] {
         fs::write(&path, &text).expect("write");
-        assert_eq!(read_header(&path).is_some(), readable, "{:.40}", text);
+        assert_eq!(read_header(&path).is_some(), readable, "{text:.40}");
     }
 }

@@ -1,5 +1,4 @@
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use pi_ai::{InputBlock, ThinkingLevel};
 use serde_json::Value;

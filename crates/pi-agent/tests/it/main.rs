@@ -1,0 +1,4 @@
+//! Tests of the crate from outside.
+
+mod session_damage;
+mod session_files;
