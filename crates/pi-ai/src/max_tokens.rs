@@ -1,10 +1,255 @@
 //! How many tokens an answer may have in what is left of the window.
+//!
+//! The size of a conversation is estimated, not counted: the usage the last answer reported, plus
+//! what was said since. Linear in the messages since then, so asking before every request is cheap.
 
 use crate::stream::Context;
-use crate::types::Model;
+use crate::types::{
+    AssistantBlock, AssistantMessage, InputBlock, Message, Model, StopReason, SystemMessage, Tool,
+    UserContent,
+};
+
+/// Text length per token, halved to stay in integers: 3.5 UTF-16 units.
+const HALF_UNITS_PER_TOKEN: u64 = 7;
+/// UTF-16 units an image counts for.
+const IMAGE_UNITS: u64 = 4800;
+/// Least number of tokens kept free beside the estimate.
+const MIN_MARGIN: u64 = 4096;
+/// Part of the estimate kept free because it may be wrong.
+const MARGIN_PERCENT: u64 = 15;
+/// A room below this gives up the percentage margin.
+const COMFORTABLE_ROOM: u64 = 32_768;
 
 /// The output limit to send: the smaller of what was asked for (or the model's own limit) and the
-/// room the window leaves.
-pub fn output_limit(_model: &Model, _context: &Context, asked: Option<u64>) -> u64 {
-    asked.unwrap_or_default()
+/// room the window leaves. At least 1; unlimited where the model's numbers are unknown (0).
+pub fn output_limit(model: &Model, context: &Context, asked: Option<u64>) -> u64 {
+    let asked = asked.unwrap_or(model.max_tokens);
+    if model.context_window == 0 {
+        return asked;
+    }
+    asked.min(room(model.context_window, estimate(context))).max(1)
+}
+
+/// Tokens `context` takes in a request, estimated.
+pub fn estimate(context: &Context) -> u64 {
+    let messages = &context.messages;
+    let Some((anchor, reported)) = last_reported_usage(messages) else {
+        let head = prompt_tokens(context.system_prompt.as_deref(), &context.tools);
+        return head + messages.iter().map(message_tokens).sum::<u64>();
+    };
+    reported + messages.iter().skip(anchor + 1).map(message_tokens).sum::<u64>()
+}
+
+fn room(window: u64, estimate: u64) -> u64 {
+    let margin = (estimate * MARGIN_PERCENT).div_ceil(100).max(MIN_MARGIN);
+    let room = window.saturating_sub(estimate).saturating_sub(margin);
+    if room >= COMFORTABLE_ROOM {
+        return room;
+    }
+    COMFORTABLE_ROOM.min(window.saturating_sub(estimate).saturating_sub(MIN_MARGIN))
+}
+
+/// Index and total tokens of the last answer whose report still describes what precedes it.
+///
+/// An answer older than a message before it was moved there by a compaction or an edit: its count
+/// belongs to another conversation.
+fn last_reported_usage(messages: &[Message]) -> Option<(usize, u64)> {
+    let mut newest = i64::MIN;
+    let mut found = None;
+    for (index, message) in messages.iter().enumerate() {
+        if let Message::Assistant(answer) = message
+            && answer.timestamp >= newest
+            && !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+        {
+            let total = reported_tokens(answer);
+            if total > 0 {
+                found = Some((index, total));
+            }
+        }
+        newest = newest.max(timestamp(message));
+    }
+    found
+}
+
+fn reported_tokens(answer: &AssistantMessage) -> u64 {
+    let usage = &answer.usage;
+    if usage.total_tokens > 0 {
+        usage.total_tokens
+    } else {
+        usage.input + usage.output + usage.cache_read + usage.cache_write
+    }
+}
+
+fn timestamp(message: &Message) -> i64 {
+    match message {
+        Message::System(message) => message.timestamp,
+        Message::User(message) => message.timestamp,
+        Message::Assistant(message) => message.timestamp,
+        Message::ToolResult(message) => message.timestamp,
+    }
+}
+
+fn prompt_tokens(system_prompt: Option<&str>, tools: &[Tool]) -> u64 {
+    tokens(system_prompt.map_or(0, units) + tools_units(tools))
+}
+
+fn message_tokens(message: &Message) -> u64 {
+    tokens(match message {
+        Message::System(message) => system_units(message),
+        Message::User(message) => match &message.content {
+            UserContent::Text(text) => units(text),
+            UserContent::Blocks(blocks) => input_units(blocks),
+        },
+        Message::Assistant(message) => message.content.iter().map(answer_units).sum(),
+        Message::ToolResult(message) => input_units(&message.content),
+    })
+}
+
+fn system_units(message: &SystemMessage) -> u64 {
+    let sections: u64 = message
+        .sections
+        .iter()
+        .flatten()
+        .map(|(name, text)| units(name) + 1 + text.as_deref().map_or(0, units))
+        .sum();
+    let added = message.tools_added.as_deref().map_or(0, tools_units);
+    let removed = message.tools_removed.as_ref().map_or(0, json_units);
+    units(&message.content.to_text()) + sections + added + removed
+}
+
+fn input_units(blocks: &[InputBlock]) -> u64 {
+    blocks.iter().map(|block| block.as_text().map_or(IMAGE_UNITS, units)).sum()
+}
+
+fn answer_units(block: &AssistantBlock) -> u64 {
+    match block {
+        AssistantBlock::Text(text) => units(&text.text),
+        AssistantBlock::Thinking(thinking) => units(&thinking.thinking),
+        AssistantBlock::ToolCall(call) => units(&call.name) + json_units(&call.arguments),
+    }
+}
+
+fn tools_units(tools: &[Tool]) -> u64 {
+    if tools.is_empty() { 0 } else { json_units(&tools) }
+}
+
+/// Length of the JSON text in UTF-16 units; 0 for what cannot be written as JSON.
+fn json_units(value: &impl serde::Serialize) -> u64 {
+    serde_json::to_string(value).map_or(0, |json| units(&json))
+}
+
+/// UTF-16 units of a text: the heads of its UTF-8 sequences, and one more for each of four bytes.
+fn units(text: &str) -> u64 {
+    let count = |byte: u8| u64::from((byte & 0xC0) != 0x80) + u64::from(byte >= 0xF0);
+    text.bytes().map(count).sum()
+}
+
+fn tokens(units: u64) -> u64 {
+    (units * 2).div_ceil(HALF_UNITS_PER_TOKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn model(context_window: u64, max_tokens: u64) -> Model {
+        serde_json::from_value(json!({
+            "id": "m", "name": "m", "api": "a", "provider": "p",
+            "contextWindow": context_window, "maxTokens": max_tokens,
+        }))
+        .unwrap()
+    }
+
+    fn context(system_prompt: &str, messages: Value) -> Context {
+        Context {
+            system_prompt: Some(system_prompt.to_owned()),
+            messages: serde_json::from_value(messages).unwrap(),
+            tools: Vec::new(),
+        }
+    }
+
+    fn user(text: &str, timestamp: i64) -> Value {
+        json!({"role": "user", "content": text, "timestamp": timestamp})
+    }
+
+    fn answer(text: &str, stop_reason: &str, total: u64, timestamp: i64) -> Value {
+        json!({"role": "assistant", "content": [{"type": "text", "text": text}],
+            "usage": {"totalTokens": total}, "stopReason": stop_reason, "timestamp": timestamp})
+    }
+
+    #[test]
+    fn every_message_is_rounded_up_at_3_5_units_a_token() {
+        let context = context("You are helpful.", json!([user("Hello", 2)]));
+        assert_eq!(estimate(&context), 5 + 2);
+        assert_eq!(units("aé漢😀"), 1 + 1 + 1 + 2);
+    }
+
+    #[test]
+    fn the_last_trustworthy_usage_replaces_everything_before_it() {
+        let cases = [
+            (
+                "plain",
+                json!([user("long question", 2), answer("a", "stop", 15, 3), user("go", 6)]),
+                16,
+            ),
+            (
+                "an aborted answer reports nothing",
+                json!([
+                    answer("foreign", "toolUse", 15, 3),
+                    answer("partial", "aborted", 99, 4),
+                    user("continue", 6)
+                ]),
+                15 + 2 + 3,
+            ),
+            (
+                "an answer older than what precedes it is stale",
+                json!([
+                    answer("a", "stop", 15, 3),
+                    user("go", 6),
+                    answer("b", "stop", 99, 3),
+                    user("end", 9)
+                ]),
+                15 + 1 + 1 + 1,
+            ),
+            (
+                "no total: the parts count",
+                json!([{"role": "assistant", "content": [], "stopReason": "stop",
+                "usage": {"input": 10, "output": 5, "cacheRead": 1, "cacheWrite": 2}}]),
+                18,
+            ),
+        ];
+        for (case, messages, expected) in cases {
+            assert_eq!(estimate(&context("S", messages)), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn images_and_tool_changes_count() {
+        let image = json!({"role": "toolResult", "toolCallId": "t", "isError": true, "timestamp": 4,
+            "content": [{"type": "text", "text": "boom"}, {"type": "image", "data": "aaaa", "mimeType": "image/png"}]});
+        assert_eq!(estimate(&context("", json!([image]))), 1373);
+        let change = json!({"role": "system", "content": "Extra rule.", "sections": {"env": "<env>1</env>"},
+            "toolsRemoved": [{"name": "read"}], "timestamp": 5});
+        assert_eq!(estimate(&context("", json!([change]))), (44_u64 * 2).div_ceil(7));
+    }
+
+    #[test]
+    fn the_limit_leaves_room_in_a_shared_window() {
+        let hello = context("You are helpful.", json!([user("Hello", 2)]));
+        let full = |total| context("", json!([answer("a", "stop", total, 3)]));
+        let cases = [
+            ("own limit fits", model(200_000, 8192), &hello, None, 8192),
+            ("asked for less", model(200_000, 8192), &hello, Some(100), 100),
+            ("limit as large as the window", model(262_144, 262_144), &hello, None, 258_041),
+            ("15 % of a large estimate", model(200_000, 200_000), &full(100_000), None, 85_000),
+            ("near the end 32,768 at most", model(200_000, 200_000), &full(150_000), None, 32_768),
+            ("at the end what is left", model(200_000, 200_000), &full(190_000), None, 5904),
+            ("past the end one token", model(200_000, 200_000), &full(250_000), None, 1),
+            ("unknown window", model(0, 4096), &full(250_000), None, 4096),
+        ];
+        for (case, model, context, asked, expected) in cases {
+            assert_eq!(output_limit(&model, context, asked), expected, "{case}");
+        }
+    }
 }
