@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pi_ai::{
-    AssistantEvent, AssistantMessage, AssistantStream, Context, StopReason, ThinkingLevel, Usage,
+    AssistantEvent, AssistantMessage, AssistantStream, Context, StopReason, ThinkingLevel,
 };
 
 use super::{ABORTED, Run, TurnSettings};
@@ -26,7 +26,7 @@ impl Run<'_> {
             if settings.model.reasoning { settings.thinking_level } else { ThinkingLevel::Off };
         let pending = AssistantMessage::pending(&settings.model, pi_ai::now_ms());
         let (started, message) = match self.request(settings, level).await {
-            Some(stream) => self.follow(stream).await,
+            Some(stream) => self.follow(stream, &pending).await,
             None => (false, Arc::new(aborted(pending))),
         };
         let mut message = Arc::unwrap_or_clone(message);
@@ -62,7 +62,11 @@ impl Run<'_> {
     }
 
     /// Reads the stream to its end. The flag tells whether `message_start` went out.
-    async fn follow(&self, mut stream: AssistantStream) -> (bool, Arc<AssistantMessage>) {
+    async fn follow(
+        &self,
+        mut stream: AssistantStream,
+        pending: &AssistantMessage,
+    ) -> (bool, Arc<AssistantMessage>) {
         let mut overdue = pin!(async {
             self.cancel.cancelled().await;
             tokio::time::sleep(ABORT_GRACE).await;
@@ -77,7 +81,7 @@ impl Run<'_> {
             match event {
                 Some(AssistantEvent::Start) => {
                     started = true;
-                    self.start_message(Arc::new(opening(stream.partial()))).await;
+                    self.start_message(Arc::new(opening(pending, stream.partial()))).await;
                 }
                 Some(
                     AssistantEvent::Done { message, .. }
@@ -86,7 +90,7 @@ impl Run<'_> {
                 Some(event) => {
                     if !started {
                         started = true;
-                        self.start_message(Arc::new(opening(stream.partial()))).await;
+                        self.start_message(Arc::new(opening(pending, stream.partial()))).await;
                     }
                     let usage = stream.partial().usage.clone();
                     let update =
@@ -105,14 +109,8 @@ impl Run<'_> {
 }
 
 /// What `message_start` shows: nothing has been told yet, however far the stream is.
-fn opening(partial: &AssistantMessage) -> AssistantMessage {
-    AssistantMessage {
-        content: Vec::new(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Pending,
-        error_message: None,
-        ..partial.clone()
-    }
+fn opening(pending: &AssistantMessage, partial: &AssistantMessage) -> AssistantMessage {
+    AssistantMessage { timestamp: partial.timestamp, ..pending.clone() }
 }
 
 fn aborted(message: AssistantMessage) -> AssistantMessage {
