@@ -15,6 +15,8 @@ pub mod session;
 pub mod tool;
 
 pub use event::{AgentEvent, SessionEvent};
+pub use harness::{Harness, HarnessConfig, HarnessError};
 pub use hooks::LoopHooks;
 pub use message::{AgentMessage, convert_to_llm};
+pub use session::{Session, SessionError};
 pub use tool::{ExecutionMode, Tool, ToolCallInput, ToolError, ToolOutput};
