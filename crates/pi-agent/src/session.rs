@@ -302,6 +302,10 @@ impl Session {
     /// The file is another one now: takes over what it holds, and keeps the own branch.
     fn reload(&mut self, path: &Path) -> Result<(), SessionError> {
         let (mut other, diagnostics) = Self::open(path, self.cwd())?;
+        if other.id() != self.id() {
+            let source = io::Error::other("it holds another session now");
+            return Err(SessionError::Write { path: path.to_owned(), source });
+        }
         for entry in self.branch() {
             if other.entry(entry.id()).is_none() {
                 other.unsaved.push_str(&entry.json());
