@@ -28,6 +28,7 @@ pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read
 pub use prompt_state::PromptState;
 pub use tree::EntryRef;
 
+use pi_ai::ThinkingLevel;
 use serde::de::IgnoredAny;
 
 use file::{Change, SessionFile};
@@ -213,6 +214,17 @@ impl Session {
             EntryBody::SessionInfo { name } => name.clone().filter(|name| !name.is_empty()),
             _ => None,
         }
+    }
+
+    /// Provider and id of the model last chosen or last heard on the branch; reads no more of it
+    /// than needed.
+    pub fn last_model(&self) -> Option<(String, String)> {
+        context::last_model(&self.branch())
+    }
+
+    /// The thinking level last chosen on the branch.
+    pub fn last_thinking_level(&self) -> Option<ThinkingLevel> {
+        context::last_thinking_level(&self.branch())
     }
 
     /// What the model is told at the leaf.
