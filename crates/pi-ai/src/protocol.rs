@@ -95,8 +95,9 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
 #[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
-    /// The protocol's defaults, then those of the model, then key and session affinity. The driver
-    /// puts the client's identity below them and the headers of the request's options above.
+    /// The protocol's defaults, its key and session affinity. The driver adds headers of the model
+    /// where none is set, then the client's identity, and puts those of the request's options
+    /// above all. A protocol whose default gives way to a header of the model leaves it out.
     pub headers: HeaderMap,
     pub body: Value,
 }

@@ -6,3 +6,5 @@ mod completions_recordings;
 mod errors;
 #[cfg(test)]
 mod transport;
+#[cfg(test)]
+mod wires;
