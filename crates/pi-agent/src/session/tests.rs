@@ -1,6 +1,6 @@
 use std::fs;
 
-use pi_ai::{InputBlock, ThinkingLevel};
+use pi_ai::InputBlock;
 use serde_json::Value;
 
 use super::*;
