@@ -1,3 +1,4 @@
 //! Integration tests of the crate, one module per area.
 
+#[cfg(test)]
 mod completions_recordings;
