@@ -81,6 +81,8 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
 #[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
+    /// The protocol's defaults, then those of the model, then key and session affinity. The driver
+    /// puts the client's identity below them and the headers of the request's options above.
     pub headers: HeaderMap,
     pub body: Value,
 }

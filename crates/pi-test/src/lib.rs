@@ -1,8 +1,17 @@
-//! Test bed of the workspace: scripted model server, scratch homes, golden comparison.
+//! Test bed of the workspace: scripted model server, scratch homes, comparable records.
 //!
 //! Knows nothing of the crates it tests: what it checks, it checks from outside.
 
 use std::path::PathBuf;
+
+pub mod gzip;
+pub mod record;
+pub mod scratch;
+pub mod server;
+
+pub use record::{Normalizer, json_differences};
+pub use scratch::Scratch;
+pub use server::{Block, ModelServer, Reply, Request, Stop, Tokens, Turn};
 
 /// Folder with recordings too large or too foreign for the repository, from `PI_TEST_SHARED`.
 /// Without it a test prints `left out: no shared folder` and passes.

@@ -2,3 +2,7 @@
 
 #[cfg(test)]
 mod completions_recordings;
+#[cfg(test)]
+mod errors;
+#[cfg(test)]
+mod transport;
