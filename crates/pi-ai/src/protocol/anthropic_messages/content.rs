@@ -56,7 +56,9 @@ impl Turns<'_> {
                     let blocks = system_blocks(system, tools)?;
                     if !blocks.is_empty() {
                         let content = Value::Array(blocks);
-                        draft.system.push(object([("role", json!("system")), ("content", content)]));
+                        draft
+                            .system
+                            .push(object([("role", json!("system")), ("content", content)]));
                     }
                 }
                 Message::Assistant(answer) => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::compat::Compat;
@@ -98,10 +99,7 @@ impl AnthropicDecoder {
         let Err(error) = self.handle(name, data, out) else {
             return;
         };
-        // Raw control characters and invented escapes are mended before giving up.
-        let mended =
-            partial_json::parse_object(data).map(|object| Value::Object(object).to_string());
-        if !mended.is_ok_and(|mended| self.handle(name, &mended, out).is_ok()) {
+        if !self.handle_mended(name, data, out) {
             let shown: String = data.chars().take(MAX_SHOWN_CHARS).collect();
             out.fail(
                 StopReason::Error,
@@ -114,6 +112,16 @@ impl AnthropicDecoder {
     pub(super) fn body_ended(&mut self, out: &mut MessageBuilder) {
         let missing = if self.saw_message_start { "before message_stop" } else { NO_STOP_REASON };
         out.fail(StopReason::Error, format!("Anthropic stream ended {missing}"));
+    }
+
+    /// Raw control characters and invented escapes are mended before giving up.
+    fn handle_mended(&mut self, name: &str, data: &str, out: &mut MessageBuilder) -> bool {
+        if data.trim().is_empty() {
+            return false;
+        }
+        let mended = partial_json::parse_object(data);
+        mended
+            .is_ok_and(|object| self.handle(name, &Value::Object(object).to_string(), out).is_ok())
     }
 
     /// Reads one event. An error means nothing has been changed.
@@ -129,7 +137,10 @@ impl AnthropicDecoder {
             "content_block_stop" => self.block_stop(&serde_json::from_str(data)?, out),
             "message_start" => self.message_start(serde_json::from_str(data)?, out),
             "message_delta" => self.message_delta(serde_json::from_str(data)?, out),
-            "message_stop" => self.message_stop(out),
+            "message_stop" => {
+                let IgnoredAny = serde_json::from_str(data)?;
+                self.message_stop(out);
+            }
             "error" => out.fail(StopReason::Error, data),
             // `ping`, and whatever the API may learn to send.
             _ => {}

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::cost::cost_of;
-use crate::types::{Model, Usage};
+use crate::types::{Cost, Model, Usage};
 
 /// Reads a `usage` object. `None` when it is no object or a count is no number.
 pub(super) fn read_usage(json: &str, model: &Model, billed: bool) -> Option<Usage> {
@@ -25,7 +25,7 @@ pub(super) fn read_usage(json: &str, model: &Model, billed: bool) -> Option<Usag
         cache_write_1h: None,
         reasoning: Some(count(reasoning.or(wire.reasoning_tokens))),
         total_tokens: input + output + cache_read + cache_write,
-        cost: crate::types::Cost::default(),
+        cost: Cost::default(),
     };
     usage.cost = cost_of(&model.cost, &usage);
     if billed && let Some(total) = wire.bill.total() {

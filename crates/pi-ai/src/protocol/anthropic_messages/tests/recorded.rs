@@ -28,7 +28,7 @@ fn shared_dir() -> Option<PathBuf> {
 fn catalogue(dir: &Path) -> Vec<Model> {
     let text = fs::read_to_string(dir.join("providers/models.json")).unwrap();
     let rows = text.lines().map(|line| line.trim_end_matches(','));
-    rows.filter(|row| row.contains("\"api\": \"anthropic-messages\""))
+    rows.filter(|row| row.contains("\"api\":\"anthropic-messages\""))
         .map(|row| serde_json::from_str(row).unwrap())
         .collect()
 }
@@ -154,8 +154,7 @@ fn answers_equal_the_recorded_ones() {
             serde_json::from_str(&fs::read_to_string(entry.path()).unwrap()).unwrap();
         let name = entry.file_name().into_string().unwrap();
         let recording = streams.join("anthropic-messages").join(name.trim_end_matches(".json"));
-        let mut model =
-            models.iter().find(|model| expected["model"] == *model.id).unwrap().clone();
+        let mut model = models.iter().find(|model| expected["model"] == *model.id).unwrap().clone();
         model.cost = serde_json::from_value(expected["cost"].clone()).unwrap();
         let body = framed(&recording);
         let decoded = decode(&model, &plain(), &[body.as_bytes()]);
