@@ -89,12 +89,15 @@ impl Bill {
     }
 }
 
+/// Beyond 2^53 a count is nonsense; bounded, sums cannot overflow.
+const MOST_TOKENS: f64 = 9_007_199_254_740_992.0;
+
 fn count(value: Option<f64>) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "the cast saturates: below zero and not a number give 0"
     )]
-    let count = value.unwrap_or_default() as u64;
+    let count = value.unwrap_or_default().min(MOST_TOKENS) as u64;
     count
 }

@@ -362,6 +362,11 @@ fn usage_is_read_wherever_hosts_put_it() {
             [100, 20, 0, 0, 0],
         ),
         (
+            "absurd counts are bounded",
+            chunk(json!({"prompt_tokens": 1e300, "completion_tokens": -5})),
+            [1 << 53, 0, 0, 0, 0],
+        ),
+        (
             "nonsense is passed over",
             chunk(base()) + &chunk(json!({"prompt_tokens": "many"})),
             [100, 20, 0, 0, 0],
