@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, Message, Model, SimpleStreamOptions, ThinkingLevel};
@@ -98,6 +98,25 @@ pub struct Agent {
     inner: Arc<Inner>,
 }
 
+/// A handle that does not keep its agent alive, for what the agent itself owns (tools, hooks).
+#[derive(Clone)]
+pub struct WeakAgent {
+    inner: Weak<Inner>,
+}
+
+impl WeakAgent {
+    /// The agent, while somebody holds it.
+    pub fn upgrade(&self) -> Option<Agent> {
+        self.inner.upgrade().map(|inner| Agent { inner })
+    }
+}
+
+impl fmt::Debug for WeakAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakAgent").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
@@ -169,6 +188,11 @@ impl Agent {
                 running: watch::Sender::new(false),
             }),
         }
+    }
+
+    /// A handle for parts of the agent.
+    pub fn downgrade(&self) -> WeakAgent {
+        WeakAgent { inner: Arc::downgrade(&self.inner) }
     }
 
     /// Adds the messages and runs until the model is done and nothing is queued. How it went is in

@@ -140,6 +140,7 @@ impl Harness {
 
     /// Sends a user message and resolves once everything it set off is settled: the run, retries,
     /// queued messages. Dropping the future cancels it, with every tool call answered on disk.
+    /// A listener that wants to prompt spawns a task for it: the prompt it hears of must end first.
     ///
     /// # Errors
     /// A prompt is on already, or something could not be written to the session file. A failed
@@ -288,7 +289,7 @@ impl Harness {
     }
 
     /// Adds an entry that is no message of a run. Custom entries and context edits are told as
-    /// events.
+    /// events. What the model is told changes with [`Self::reload_context`].
     ///
     /// # Errors
     /// The entry is not on disk yet.

@@ -28,6 +28,7 @@ pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read
 pub use prompt_state::PromptState;
 pub use tree::EntryRef;
 
+use pi_ai::ThinkingLevel;
 use serde::de::IgnoredAny;
 
 use file::{Change, SessionFile};
@@ -215,6 +216,17 @@ impl Session {
         }
     }
 
+    /// Provider and id of the model last chosen or last heard on the branch; reads no more of it
+    /// than needed.
+    pub fn last_model(&self) -> Option<(String, String)> {
+        context::last_model(&self.branch())
+    }
+
+    /// The thinking level last chosen on the branch.
+    pub fn last_thinking_level(&self) -> Option<ThinkingLevel> {
+        context::last_thinking_level(&self.branch())
+    }
+
     /// What the model is told at the leaf.
     pub fn context(&self) -> SessionContext {
         let mut context = context::build(&self.branch());
@@ -302,6 +314,10 @@ impl Session {
     /// The file is another one now: takes over what it holds, and keeps the own branch.
     fn reload(&mut self, path: &Path) -> Result<(), SessionError> {
         let (mut other, diagnostics) = Self::open(path, self.cwd())?;
+        if other.id() != self.id() {
+            let source = io::Error::other("it holds another session now");
+            return Err(SessionError::Write { path: path.to_owned(), source });
+        }
         for entry in self.branch() {
             if other.entry(entry.id()).is_none() {
                 other.unsaved.push_str(&entry.json());

@@ -59,7 +59,7 @@ pub(super) fn build(path: &[EntryRef<'_>]) -> SessionContext {
     context
 }
 
-fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
+pub(super) fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
     let telling = path
         .iter()
         .rev()
@@ -73,7 +73,7 @@ fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
     })
 }
 
-fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel> {
+pub(super) fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel> {
     let mut changes = path.iter().rev().filter(|e| *e.kind() == EntryKind::ThinkingLevelChange);
     changes.find_map(|entry| match entry.parse().ok()?.body {
         EntryBody::ThinkingLevelChange { thinking_level } => Some(thinking_level),

@@ -1,6 +1,6 @@
 use std::fs;
 
-use pi_ai::{InputBlock, ThinkingLevel};
+use pi_ai::InputBlock;
 use serde_json::Value;
 
 use super::*;
@@ -351,6 +351,19 @@ fn a_file_rewritten_by_another_process_keeps_our_branch() {
     assert_eq!((session.entries().count(), session.branch().len()), (4, 3));
     let (again, _) = open(&path);
     assert_eq!(again.branch().len(), 3);
+}
+
+#[test]
+fn another_session_in_the_files_place_is_not_written_to() {
+    let scratch = Scratch::new();
+    let mut session = scratch.create();
+    session.append(user("a")).expect("append");
+    let path = session.path().expect("path").to_owned();
+    let other = format!("{HEADER}\n");
+    fs::rename(scratch.file("new", &other), &path).expect("rename");
+    let error = session.append(user("b")).expect_err("refused");
+    assert!(error.to_string().ends_with("it holds another session now"), "{error}");
+    assert_eq!((session.entries().count(), fs::read_to_string(&path).expect("read")), (1, other));
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub use options::{Options, ThinkingDisplay, ToolChoice, simple_options};
 
 use strict_memory::StrictMemory;
 
+/// Name models carry in `api`.
+pub const API: &str = "anthropic-messages";
+
 /// The wire of `anthropic-messages`. One value serves every model and session.
 #[derive(Debug, Default)]
 pub struct AnthropicMessages {

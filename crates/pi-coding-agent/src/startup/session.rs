@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::locate::{SessionDir, looks_like_path};
-use pi_agent::session::{Session, SessionError, new_session_id};
+use pi_agent::session::{
+    Session, SessionDir, SessionError, looks_like_path, new_session_id,
+};
 
 use crate::cli::{SessionChoice, SessionSource};
 use crate::env::Env;

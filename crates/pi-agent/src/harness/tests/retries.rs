@@ -158,9 +158,9 @@ async fn the_wait_can_be_given_up() {
         let run = bed.spawn_prompt("Try");
         bed.ear.wait_for("entry_appended").await;
         if whole {
-            bed.harness.abort()
+            bed.harness.abort();
         } else {
-            bed.harness.abort_retry()
+            bed.harness.abort_retry();
         }
         let outcome = run.await.expect("task").expect("prompt");
         assert_eq!((stop_of(&outcome), outcome.aborted), (StopReason::Error, aborted));
