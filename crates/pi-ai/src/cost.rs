@@ -18,10 +18,10 @@ pub fn cost_of(prices: &ModelCost, usage: &Usage) -> Cost {
     let input = price(rates.input, usage.input);
     let output = price(rates.output, usage.output);
     let cache_read = price(rates.cache_read, usage.cache_read);
-    let mut cache_write = price(rates.cache_write, short_write);
-    if long_write > 0 {
-        cache_write += price(rates.input * LONG_CACHE_WRITE_FACTOR, long_write);
-    }
+    // Unlike the others: tokens first, then the million.
+    let long_rate = rates.input * LONG_CACHE_WRITE_FACTOR;
+    let cache_write =
+        (rates.cache_write * tokens(short_write) + long_rate * tokens(long_write)) / 1e6;
     Cost {
         input,
         output,
@@ -41,7 +41,7 @@ struct Rates {
 
 impl Rates {
     fn of(prices: &ModelCost, usage: &Usage) -> Self {
-        let sent = usage.input + usage.cache_read + usage.cache_write;
+        let sent = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         let tier = prices
             .tiers
             .iter()
@@ -49,27 +49,29 @@ impl Rates {
             .filter(|tier| tier.input_tokens_above < sent)
             .max_by_key(|tier| tier.input_tokens_above);
         match tier {
-            Some(tier) => Self {
-                input: tier.input,
-                output: tier.output,
-                cache_read: tier.cache_read,
-                cache_write: tier.cache_write,
-            },
-            None => Self {
-                input: prices.input,
-                output: prices.output,
-                cache_read: prices.cache_read,
-                cache_write: prices.cache_write,
-            },
+            Some(tier) => Self::known(tier.input, tier.output, tier.cache_read, tier.cache_write),
+            None => Self::known(prices.input, prices.output, prices.cache_read, prices.cache_write),
+        }
+    }
+
+    /// Catalogues write negative prices where they know none: those cost nothing.
+    fn known(input: f64, output: f64, cache_read: f64, cache_write: f64) -> Self {
+        Self {
+            input: input.max(0.0),
+            output: output.max(0.0),
+            cache_read: cache_read.max(0.0),
+            cache_write: cache_write.max(0.0),
         }
     }
 }
 
-/// Placeholder prices in catalogues are negative and mean nothing is known: they cost nothing.
-fn price(dollars_per_million: f64, tokens: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
-    let tokens = tokens as f64;
-    (dollars_per_million.max(0.0) / 1e6) * tokens
+fn price(dollars_per_million: f64, count: u64) -> f64 {
+    (dollars_per_million / 1e6) * tokens(count)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
+fn tokens(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]
@@ -126,9 +128,12 @@ mod tests {
 
     #[test]
     fn hour_long_cache_writes_cost_twice_the_input_rate() {
-        let usage = Usage { cache_write: 300, cache_write_1h: Some(100), ..Usage::default() };
-        let expected = (3.75 / 1e6) * 200.0 + (6.0 / 1e6) * 100.0;
-        assert_eq!(cost_of(&prices(), &usage).cache_write, expected);
+        let cost = |cache_write, long| {
+            let usage = Usage { cache_write, cache_write_1h: Some(long), ..Usage::default() };
+            cost_of(&prices(), &usage).cache_write
+        };
+        assert_eq!(cost(300, 100), 0.001_35);
+        assert_eq!(cost(7, 7), 0.000_042, "not 0.000_042_000_000_000_000_004");
     }
 
     #[test]

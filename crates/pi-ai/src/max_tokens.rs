@@ -35,13 +35,13 @@ pub fn estimate(context: &Context) -> u64 {
     let messages = &context.messages;
     let Some((anchor, reported)) = last_reported_usage(messages) else {
         let head = prompt_tokens(context.system_prompt.as_deref(), &context.tools);
-        return head + messages.iter().map(message_tokens).sum::<u64>();
+        return head.saturating_add(messages.iter().map(message_tokens).sum());
     };
-    reported + messages.iter().skip(anchor + 1).map(message_tokens).sum::<u64>()
+    reported.saturating_add(messages.iter().skip(anchor + 1).map(message_tokens).sum())
 }
 
 fn room(window: u64, estimate: u64) -> u64 {
-    let margin = (estimate * MARGIN_PERCENT).div_ceil(100).max(MIN_MARGIN);
+    let margin = estimate.saturating_mul(MARGIN_PERCENT).div_ceil(100).max(MIN_MARGIN);
     let room = window.saturating_sub(estimate).saturating_sub(margin);
     if room >= COMFORTABLE_ROOM {
         return room;
@@ -76,7 +76,8 @@ fn reported_tokens(answer: &AssistantMessage) -> u64 {
     if usage.total_tokens > 0 {
         usage.total_tokens
     } else {
-        usage.input + usage.output + usage.cache_read + usage.cache_write
+        let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -245,6 +246,7 @@ mod tests {
             ("15 % of a large estimate", model(200_000, 200_000), &full(100_000), None, 85_000),
             ("near the end 32,768 at most", model(200_000, 200_000), &full(150_000), None, 32_768),
             ("at the end what is left", model(200_000, 200_000), &full(190_000), None, 5904),
+            ("absurd report", model(200_000, 200_000), &full(u64::MAX), None, 1),
             ("past the end one token", model(200_000, 200_000), &full(250_000), None, 1),
             ("unknown window", model(0, 4096), &full(250_000), None, 4096),
         ];

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::chunk::{CallDelta, Choice, Chunk, Delta, read_details};
+use super::chunk::{Choice, Chunk, Delta, read_details};
 use super::compat::Compat;
 use super::errors::stream_error;
 use super::options::Options;
@@ -65,16 +65,13 @@ impl ChatDecoder {
         }
         let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
         let usage = chunk.usage.or(choice.as_ref().and_then(|choice| choice.usage));
-        if let Some(usage) = usage.and_then(|raw| self.usage(raw.get())) {
+        let read = |json| read_usage(json, &self.model, self.bills_in_usage);
+        if let Some(usage) = usage.and_then(|raw| read(raw.get())) {
             message.usage = usage;
         }
         if let Some(choice) = choice {
             self.choice(choice, out);
         }
-    }
-
-    fn usage(&self, json: &str) -> Option<crate::types::Usage> {
-        read_usage(json, &self.model, self.bills_in_usage)
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut MessageBuilder) {
@@ -97,7 +94,7 @@ impl ChatDecoder {
             }
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.call(call, out);
+            self.calls.delta(call, out);
         }
     }
 
@@ -126,10 +123,6 @@ impl ChatDecoder {
                 ..ThinkingContent::default()
             })
         })
-    }
-
-    fn call(&mut self, delta: CallDelta<'_>, out: &mut MessageBuilder) {
-        self.calls.delta(delta, out);
     }
 
     /// Ends every block, in order.
@@ -166,7 +159,6 @@ impl Decoder for ChatDecoder {
         }
         match serde_json::from_str::<Option<Chunk<'_>>>(data) {
             Ok(Some(Chunk { error: Some(_), .. })) => {
-                // The chunk around the error may still name the answer.
                 out.fail(StopReason::Error, stream_error(data));
             }
             Ok(Some(chunk)) => self.chunk(chunk, out),

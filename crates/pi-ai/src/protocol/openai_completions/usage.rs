@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::cost::cost_of;
-use crate::types::{Model, Usage};
+use crate::types::{Cost, Model, Usage};
 
 /// Reads a `usage` object. `None` when it is no object or a count is no number.
 pub(super) fn read_usage(json: &str, model: &Model, billed: bool) -> Option<Usage> {
@@ -25,7 +25,7 @@ pub(super) fn read_usage(json: &str, model: &Model, billed: bool) -> Option<Usag
         cache_write_1h: None,
         reasoning: Some(count(reasoning.or(wire.reasoning_tokens))),
         total_tokens: input + output + cache_read + cache_write,
-        cost: crate::types::Cost::default(),
+        cost: Cost::default(),
     };
     usage.cost = cost_of(&model.cost, &usage);
     if billed && let Some(total) = wire.bill.total() {
@@ -89,12 +89,15 @@ impl Bill {
     }
 }
 
+/// Beyond 2^53 a count is nonsense; bounded, sums cannot overflow.
+const MOST_TOKENS: f64 = 9_007_199_254_740_992.0;
+
 fn count(value: Option<f64>) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "the cast saturates: below zero and not a number give 0"
     )]
-    let count = value.unwrap_or_default() as u64;
+    let count = value.unwrap_or_default().min(MOST_TOKENS) as u64;
     count
 }
