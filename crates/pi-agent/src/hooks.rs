@@ -24,6 +24,7 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
     }
 
     /// After validation, before execution: may change the arguments (not validated again) or block.
+    /// An abort drops it and blocks the call.
     ///
     /// # Errors
     /// The text blocks the call and becomes its result.
@@ -35,7 +36,8 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
         Box::pin(std::future::ready(Ok(ToolDecision::Run(arguments))))
     }
 
-    /// After execution: fields that are `Some` replace those of the result.
+    /// After execution: fields that are `Some` replace those of the result. Calls that never ran do
+    /// not come here. Calls of one batch may be told at the same time.
     ///
     /// # Errors
     /// The text becomes the call's error result.
@@ -48,7 +50,7 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
         Box::pin(std::future::ready(Ok(ToolOutputPatch::default())))
     }
 
-    /// After a turn, before `turn_end` listeners are done: `true` ends the run.
+    /// After `turn_end`, unless the run was aborted: `true` ends it, whatever is queued.
     fn should_stop_after_turn<'a>(
         &'a self,
         _message: &'a Arc<AssistantMessage>,
@@ -58,6 +60,7 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
     }
 
     /// Before the next turn of the same run: may change model, level or context and add messages.
+    /// An abort does not cut it short: long work watches [`crate::agent::Agent::cancellation`].
     fn prepare_next_turn<'a>(&'a self) -> BoxFuture<'a, TurnChange> {
         Box::pin(std::future::ready(TurnChange::default()))
     }

@@ -52,7 +52,7 @@ pub struct BashExecutionMessage {
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
     pub custom_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub content: UserContent,
     #[serde(default)]
     pub display: bool,
@@ -136,6 +136,11 @@ impl<'de> Deserialize<'de> for AgentMessage {
         let value = Value::deserialize(deserializer)?;
         Self::from_json(&value.to_string()).map_err(serde::de::Error::custom)
     }
+}
+
+/// Old files hold `null` where content belongs.
+fn null_is_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UserContent, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 fn unknown_role(role: &str) -> serde_json::Error {

@@ -57,6 +57,7 @@ pub enum AssistantEvent {
     #[serde(rename = "toolcall_end")]
     ToolCallEnd {
         content_index: usize,
+        #[serde(serialize_with = "as_block")]
         tool_call: ToolCall,
     },
     Done {
@@ -67,6 +68,11 @@ pub enum AssistantEvent {
         reason: StopReason,
         error: Arc<AssistantMessage>,
     },
+}
+
+/// A call is written as the block it is, with its `type`.
+fn as_block<S: serde::Serializer>(call: &ToolCall, serializer: S) -> Result<S::Ok, S::Error> {
+    AssistantBlock::ToolCall(call.clone()).serialize(serializer)
 }
 
 /// Builds an answer block by block and queues the events that tell of it.

@@ -6,6 +6,14 @@
 use crate::stream::Context;
 use crate::types::{AssistantMessage, Message, Model, Tool};
 
+mod fold;
+mod transform;
+
+#[cfg(test)]
+mod tests;
+
+pub use fold::{initial_tools, update_text};
+
 /// What the target protocol and model can take.
 pub struct HandoffRules<'a> {
     pub model: &'a Model,
@@ -33,7 +41,7 @@ pub enum ToolPlacement {
     /// The top-level list holds the tools up to the last removal or redeclaration; later additions
     /// stay in their system messages.
     Additions,
-    /// The top-level list is empty; every change stays in place.
+    /// The list holds the leading tools only; every later change stays in place.
     Changes,
 }
 
@@ -47,7 +55,9 @@ pub struct Prepared {
     pub messages: Vec<Message>,
 }
 
-/// Prepares `context` by `rules`.
-pub fn prepare(_context: &Context, _rules: &HandoffRules<'_>) -> Prepared {
-    Prepared::default()
+/// Prepares `context` by `rules`. Messages that need no change are shared, not copied.
+pub fn prepare(context: &Context, rules: &HandoffRules<'_>) -> Prepared {
+    let folded = fold::fold(context, rules);
+    let messages = transform::transform(folded.messages, rules);
+    Prepared { system_prompt: folded.system_prompt, tools: folded.tools, messages }
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::types::Model;
 
+/// Called in the order headers, payload, response, stream events. A request sent again because it
+/// failed gives one more response; a changed request runs through all of them.
+///
 /// Every method has a default that does nothing. Hooks must not fail: what they cannot do they
 /// leave as it was.
 pub trait RequestHooks: Send + Sync + fmt::Debug {

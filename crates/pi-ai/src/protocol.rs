@@ -8,11 +8,28 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use crate::event::MessageBuilder;
-use crate::stream::{AssistantStream, Context};
+use crate::stream::{AssistantStream, Context, Protocols};
+use crate::transport::{HttpProtocol, HttpTransport};
 use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 
 pub mod anthropic_messages;
 pub mod openai_completions;
+pub mod strict_schema;
+pub mod vendor;
+pub mod vendor_headers;
+
+/// The protocols of this crate, over one transport. They are registered like anyone's: add to the
+/// result, or replace what is in it.
+pub fn builtin(transport: &Arc<HttpTransport>) -> Protocols {
+    let mut protocols = Protocols::empty();
+    let anthropic =
+        HttpProtocol::new(anthropic_messages::AnthropicMessages::default(), Arc::clone(transport));
+    let completions =
+        HttpProtocol::new(openai_completions::OpenAiCompletions, Arc::clone(transport));
+    protocols.register(anthropic_messages::API, Arc::new(anthropic));
+    protocols.register(openai_completions::API, Arc::new(completions));
+    protocols
+}
 
 /// Speaks one wire protocol. Two doors: `stream` takes the protocol's own options, `stream_simple`
 /// translates the unified ones.
@@ -78,6 +95,8 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
 #[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
+    /// The protocol's defaults, then those of the model, then key and session affinity. The driver
+    /// puts the client's identity below them and the headers of the request's options above.
     pub headers: HeaderMap,
     pub body: Value,
 }

@@ -53,6 +53,7 @@ type Respond = dyn Fn(&Request) -> Reply + Send + Sync;
 /// Counters a test can wait for.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
+    connections: usize,
     requests: usize,
     /// Answers the client left before their end.
     abandoned: usize,
@@ -105,6 +106,11 @@ impl ModelServer {
     /// Every request so far, oldest first.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
+    }
+
+    /// How many connections clients have opened.
+    pub fn connections(&self) -> usize {
+        self.shared.progress.borrow().connections
     }
 
     /// What was wrong with the requests so far. Reading them takes them off the record.
@@ -177,6 +183,7 @@ impl Shared {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
+        shared.progress.send_modify(|progress| progress.connections += 1);
         connections.spawn(serve(stream, Arc::clone(&shared)));
     }
 }

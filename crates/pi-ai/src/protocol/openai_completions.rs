@@ -1,1 +1,81 @@
-//! To be written.
+//! OpenAI Chat Completions, as dozens of hosts speak it.
+//!
+//! Hosts differ in what they take and how they say things; every difference is a switch of
+//! `compat`, detected or declared by the model. Builders and decoders never ask who the provider is.
+
+use std::sync::Arc;
+
+use crate::protocol::{Decoder, HttpRequest, HttpWire};
+use crate::stream::Context;
+use crate::thinking::clamp_level;
+use crate::types::{Model, ProtocolOptions, SimpleStreamOptions, StreamOptions, ThinkingLevel};
+
+mod answer;
+mod cache;
+mod chunk;
+mod compat;
+mod decode;
+mod errors;
+mod ids;
+mod messages;
+mod options;
+mod reasoning_details;
+mod request;
+mod thinking;
+mod tools;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+pub use options::{Options, ToolChoice};
+
+/// Name models carry in `api`.
+pub const API: &str = "openai-completions";
+
+/// The protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenAiCompletions;
+
+impl HttpWire for OpenAiCompletions {
+    fn simple_options(
+        &self,
+        model: &Model,
+        context: &Context,
+        options: SimpleStreamOptions,
+    ) -> StreamOptions {
+        let mut stream = options.base;
+        let limit = crate::max_tokens::output_limit(model, context, stream.max_tokens);
+        stream.max_tokens = Some(limit);
+        let effort = match options.reasoning {
+            ThinkingLevel::Off => ThinkingLevel::Off,
+            level => clamp_level(model, level),
+        };
+        let own = Options {
+            reasoning_effort: (effort != ThinkingLevel::Off).then_some(effort),
+            tool_choice: options.tool_choice.map(ToolChoice::from),
+            thinking_budgets: options.thinking_budgets,
+            ..Options::default()
+        };
+        let own = request::with_grammar_properties(own, model, context);
+        stream.protocol.extend(ProtocolOptions::from(own));
+        stream
+    }
+
+    fn request(
+        &self,
+        model: &Model,
+        context: &Context,
+        options: &StreamOptions,
+    ) -> Result<HttpRequest, String> {
+        request::build(model, context, options)
+    }
+
+    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::new(Arc::clone(model), options))
+    }
+
+    fn error_text(&self, _model: &Model, status: u16, body: &str) -> String {
+        errors::http_error(status, body)
+    }
+}

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A chat model of some provider: how to reach it, what it can do, what it costs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+///
+/// Its `Debug` form is JSON without header values: they may hold keys.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     pub id: String,
@@ -52,6 +54,17 @@ impl Model {
     /// Whether the model reads images.
     pub fn sees_images(&self) -> bool {
         self.input.contains(&Modality::Image)
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = self.clone();
+        for value in shown.headers.iter_mut().flat_map(IndexMap::values_mut) {
+            "[redacted]".clone_into(value);
+        }
+        let json = serde_json::to_string(&shown).map_err(|_unprintable| fmt::Error)?;
+        write!(f, "Model {json}")
     }
 }
 
@@ -191,4 +204,19 @@ pub struct ImageResize {
     pub max_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jpeg_quality: Option<u8>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_holds_no_header_value() {
+        let json = serde_json::json!({
+            "id": "m", "name": "M", "api": "a", "provider": "p", "headers": {"x-key": "sk-secret"},
+        });
+        let model: Model = serde_json::from_value(json).unwrap();
+        let text = format!("{model:?}");
+        assert!(text.contains("x-key") && !text.contains("sk-secret"), "{text}");
+    }
 }

@@ -3,14 +3,18 @@
 //! Asking for one model touches that model and its provider, nothing else; lists are made when they
 //! are asked for.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pi_ai::auth::{CredentialsError, KeyRequest, KeyResolver, KeySource, Template};
+use pi_ai::auth::{
+    Credentials, CredentialsError, Environment, KeyRequest, KeyResolver, KeySource, Template,
+};
 use pi_ai::catalog::Catalog;
 use pi_ai::providers::{self, Unsupported};
 use pi_ai::{Model, Protocols};
 
+use super::command::ShellCommands;
 use super::config::{self, ConfigProblem, ModelsConfig, ProviderConfig};
 
 mod auth;
@@ -61,6 +65,15 @@ pub enum Visibility {
 }
 
 impl ModelRegistry {
+    /// The embedded catalogue with `models.json` and `auth.json` of the agent directory. Problems of
+    /// the files are kept for [`Self::config_problems`] and [`Self::credential_problems`].
+    pub fn load(agent_dir: &Path, environment: Environment, protocols: Protocols) -> Self {
+        let config = ModelsConfig::read(&agent_dir.join("models.json"));
+        let credentials = Credentials::read(&agent_dir.join("auth.json"));
+        let commands = Arc::new(ShellCommands::default());
+        Self::new(config, KeyResolver::new(environment, credentials, commands), protocols)
+    }
+
     /// The embedded catalogue and `config`. Parses no model.
     pub fn new(config: ModelsConfig, keys: KeyResolver, protocols: Protocols) -> Self {
         Self::with_catalog(Catalog::embedded(), config, keys, protocols)

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use pi_ai::{Model, ThinkingLevel, providers, thinking};
 
 use super::registry::ModelRegistry;
+use crate::settings::Settings;
 
 mod pattern;
 mod reference;
@@ -41,6 +42,18 @@ pub struct ModelDefaults {
     pub thinking_by_model: IndexMap<String, ThinkingLevel>,
     /// Patterns of `enabledModels`.
     pub enabled: Vec<String>,
+}
+
+impl From<&Settings> for ModelDefaults {
+    fn from(settings: &Settings) -> Self {
+        Self {
+            provider: settings.default_provider.clone(),
+            model: settings.default_model.clone(),
+            thinking: Some(settings.default_thinking_level),
+            thinking_by_model: settings.model_thinking_levels.clone(),
+            enabled: settings.enabled_models.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// What a resumed session used last.

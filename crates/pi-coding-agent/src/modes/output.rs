@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::thread::JoinHandle;
 
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Lines under way before the run has to wait for the reader.
 const LINES_IN_FLIGHT: usize = 256;
@@ -17,8 +17,15 @@ const BATCH_BYTES: usize = 64 * 1024;
 /// Writes JSON lines.
 #[derive(Debug)]
 pub(crate) struct LineWriter {
-    lines: mpsc::Sender<Vec<u8>>,
+    jobs: mpsc::Sender<Job>,
     thread: JoinHandle<io::Result<()>>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Line(Vec<u8>),
+    /// Answers when everything queued before it is out.
+    Flush(oneshot::Sender<()>),
 }
 
 /// The reader went away; there is nobody to write for.
@@ -28,8 +35,8 @@ pub(crate) struct Closed;
 
 impl LineWriter {
     pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
-        let (lines, receiver) = mpsc::channel(LINES_IN_FLIGHT);
-        Self { lines, thread: std::thread::spawn(move || write_lines(receiver, out)) }
+        let (jobs, receiver) = mpsc::channel(LINES_IN_FLIGHT);
+        Self { jobs, thread: std::thread::spawn(move || write_lines(receiver, out)) }
     }
 
     /// Queues one record; waits while the reader is behind.
@@ -38,26 +45,42 @@ impl LineWriter {
         // would break the reader, so a failure is treated like a lost reader.
         let mut line = serde_json::to_vec(record).map_err(|_| Closed)?;
         line.push(b'\n');
-        self.lines.send(line).await.map_err(|_| Closed)
+        self.jobs.send(Job::Line(line)).await.map_err(|_| Closed)
+    }
+
+    /// Waits until everything queued so far is written.
+    pub(crate) async fn flush(&self) -> Result<(), Closed> {
+        let (done, is_done) = oneshot::channel();
+        self.jobs.send(Job::Flush(done)).await.map_err(|_| Closed)?;
+        is_done.await.map_err(|_| Closed)
     }
 
     /// Writes what is queued and gives the outcome.
     pub(crate) fn close(self) -> io::Result<()> {
-        drop(self.lines);
+        drop(self.jobs);
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the output thread failed")))
     }
 }
 
-fn write_lines(mut lines: mpsc::Receiver<Vec<u8>>, mut out: impl Write) -> io::Result<()> {
-    while let Some(mut batch) = lines.blocking_recv() {
-        while batch.len() < BATCH_BYTES {
-            match lines.try_recv() {
-                Ok(line) => batch.extend_from_slice(&line),
-                Err(_) => break,
+fn write_lines(mut jobs: mpsc::Receiver<Job>, mut out: impl Write) -> io::Result<()> {
+    let mut batch = Vec::new();
+    let mut flushed = Vec::new();
+    while let Some(job) = jobs.blocking_recv() {
+        let mut next = Some(job);
+        while let Some(job) = next {
+            match job {
+                Job::Line(line) => batch.extend_from_slice(&line),
+                Job::Flush(done) => flushed.push(done),
             }
+            next = (batch.len() < BATCH_BYTES).then(|| jobs.try_recv().ok()).flatten();
         }
         out.write_all(&batch)?;
         out.flush()?;
+        batch.clear();
+        for done in flushed.drain(..) {
+            // Whoever asked may have stopped waiting.
+            _ = done.send(());
+        }
     }
     Ok(())
 }
@@ -89,9 +112,10 @@ mod tests {
         for n in 0..1000 {
             writer.line(&n).await.unwrap();
         }
-        writer.close().unwrap();
+        writer.flush().await.unwrap();
         let expected: String = (0..1000).map(|n| format!("{n}\n")).collect();
         assert_eq!(String::from_utf8(sink.0.lock().unwrap().clone()).unwrap(), expected);
+        writer.close().unwrap();
     }
 
     #[tokio::test]

@@ -56,10 +56,10 @@ impl Signals {
     }
 }
 
-/// Ends the process by SIGINT as if nobody had listened to it.
-///
-/// # Errors
-/// The system refuses to restore the default; the caller should exit with 130 instead.
-pub(crate) fn die_by_interrupt() -> io::Result<()> {
-    signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT)
+/// Ends the process by SIGINT as if nobody had listened to it. Comes back only where the system
+/// refuses to restore the signal's default.
+pub(crate) fn die_by_interrupt() -> Stop {
+    // Refused or not, what is left to do is the same: to end with the signal's exit code.
+    _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    Stop::Interrupt
 }

@@ -1,6 +1,4 @@
-use std::path::Path;
-
-use pi_ai::auth::{CommandError, CommandRunner, Credentials, Environment, Secret};
+use pi_ai::auth::{CommandError, CommandRunner, Secret};
 use pi_ai::faux::FauxProvider;
 
 use super::*;
@@ -254,4 +252,21 @@ fn a_missing_key_is_explained_without_secrets() {
         error("hm"),
         "The header \"x-h\" of hm could not be resolved: environment variable NOPE is not set"
     );
+}
+
+#[test]
+fn files_of_the_agent_directory_are_read_and_their_problems_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("models.json"), FX).unwrap();
+    std::fs::write(
+        folder.path().join("auth.json"),
+        r#"{"nokey":{"type":"api_key","key":"!printf '%s' \"$MINE\""},"fx":7}"#,
+    )
+    .unwrap();
+    let environment = [("PATH", "/usr/bin:/bin"), ("MINE", "from a command")].into_iter().collect();
+    let registry = ModelRegistry::load(folder.path(), environment, Protocols::empty());
+    let auth = registry.request_auth(&registry.find("nokey", "m1").unwrap(), None).unwrap();
+    assert_eq!(auth.api_key, Some(Secret::new("from a command")));
+    assert_eq!(registry.credential_problems().count(), 1);
+    assert!(registry.request_auth(&registry.find("fx", "m1").unwrap(), None).is_err());
 }

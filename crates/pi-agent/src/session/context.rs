@@ -1,0 +1,248 @@
+//! What the model is told: the path to the leaf, with compactions and edits applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pi_ai::{
+    AssistantBlock, AssistantMessage, InputBlock, TextContent, ThinkingLevel, ToolResultMessage,
+    UserContent, UserMessage,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::entry::{CompactionEntry, Entry, EntryBody, EntryKind, Replacement};
+use super::jsonl::{Diagnostic, Problem};
+use super::prompt_state::PromptState;
+use super::tree::{EntryRef, Report};
+use crate::message::{AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage};
+
+/// A conversation at one point of its tree.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionContext {
+    pub messages: Vec<AgentMessage>,
+    /// Provider and id of the model last chosen or last heard.
+    pub model: Option<(String, String)>,
+    /// `None`: never recorded, which counts as off.
+    pub thinking_level: Option<ThinkingLevel>,
+    /// Where the system messages among `messages` lead.
+    pub prompt: PromptState,
+    /// Entries that had to be left out.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Builds the context of a path from root to leaf.
+pub(super) fn build(path: &[EntryRef<'_>]) -> SessionContext {
+    let mut context = SessionContext {
+        model: last_model(path),
+        thinking_level: last_thinking_level(path),
+        ..SessionContext::default()
+    };
+    let edits = last_edits(path);
+    let mut builder = Builder { edits, dropped_calls: BTreeSet::new(), context: &mut context };
+    match last_compaction(path) {
+        None => builder.add_all(path, With::SystemMessages),
+        Some((at, compaction)) => {
+            let (before, rest) = path.split_at(at);
+            let first_kept = compaction.1.first_kept_entry_id.as_str();
+            builder.add_compaction(&compaction.0, &compaction.1);
+            if let Some(start) = before.iter().position(|entry| entry.id() == first_kept) {
+                builder.add_all(before.split_at(start).1, With::NoSystemMessages);
+            }
+            builder.add_all(rest, With::SystemMessages);
+        }
+    }
+    for message in &context.messages {
+        if let AgentMessage::System(message) = message {
+            context.prompt.apply(message);
+        }
+    }
+    context
+}
+
+pub(super) fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
+    let telling = path
+        .iter()
+        .rev()
+        .filter(|e| matches!(e.kind(), EntryKind::ModelChange | EntryKind::Message));
+    telling.filter_map(|entry| entry.parse().ok()).find_map(|entry| match &entry.body {
+        EntryBody::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
+        EntryBody::Message { message: AgentMessage::Assistant(answer) } => {
+            Some((answer.provider.clone(), answer.model.clone()))
+        }
+        _ => None,
+    })
+}
+
+pub(super) fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel> {
+    let mut changes = path.iter().rev().filter(|e| *e.kind() == EntryKind::ThinkingLevelChange);
+    changes.find_map(|entry| match entry.parse().ok()?.body {
+        EntryBody::ThinkingLevelChange { thinking_level } => Some(thinking_level),
+        _ => None,
+    })
+}
+
+/// The newest edit of each target.
+fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
+    let edits = path.iter().filter(|entry| *entry.kind() == EntryKind::ContextEdit);
+    edits
+        .filter_map(|entry| match &entry.parse().ok()?.body {
+            EntryBody::ContextEdit { target_id, replacement } => {
+                Some((target_id.clone(), replacement.clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The newest compaction that can be read, and where it stands.
+fn last_compaction(path: &[EntryRef<'_>]) -> Option<(usize, (Arc<Entry>, CompactionEntry))> {
+    path.iter().enumerate().rev().filter(|(_, e)| *e.kind() == EntryKind::Compaction).find_map(
+        |(at, entry)| {
+            let entry = entry.parse().ok()?;
+            match &entry.body {
+                EntryBody::Compaction(body) => {
+                    let body = body.as_ref().clone();
+                    Some((at, (entry, body)))
+                }
+                _ => None,
+            }
+        },
+    )
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum With {
+    SystemMessages,
+    NoSystemMessages,
+}
+
+struct Builder<'a> {
+    edits: BTreeMap<String, Option<Replacement>>,
+    /// Tool calls of answers that were dropped; their results go with them.
+    dropped_calls: BTreeSet<String>,
+    context: &'a mut SessionContext,
+}
+
+impl Builder<'_> {
+    fn add_compaction(&mut self, entry: &Entry, compaction: &CompactionEntry) {
+        if let Some(system) = &compaction.system_message {
+            self.context.messages.push(AgentMessage::System(Arc::clone(system)));
+        }
+        let summary = CompactionSummaryMessage {
+            summary: compaction.summary.clone(),
+            tokens_before: compaction.tokens_before,
+            timestamp: entry.timestamp_ms(),
+        };
+        self.context.messages.push(AgentMessage::CompactionSummary(Arc::new(summary)));
+    }
+
+    fn add_all(&mut self, entries: &[EntryRef<'_>], with: With) {
+        for entry in entries {
+            let says_something = matches!(
+                entry.kind(),
+                EntryKind::Message | EntryKind::BranchSummary | EntryKind::CustomMessage
+            );
+            if !says_something {
+                continue;
+            }
+            match entry.parse() {
+                Ok(parsed) => self.add(&parsed, with),
+                Err(error) => {
+                    let problem = Problem::UnreadableEntry {
+                        id: entry.id().to_owned(),
+                        error: error.to_string(),
+                    };
+                    let found = &mut self.context.diagnostics;
+                    Report { path: None, found }.add(None, problem);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, entry: &Entry, with: With) {
+        let Some(message) = as_message(entry) else { return };
+        if with == With::NoSystemMessages && matches!(message, AgentMessage::System(_)) {
+            return;
+        }
+        let message = match self.edits.get(&entry.id) {
+            None => message,
+            Some(None) => {
+                if let AgentMessage::Assistant(answer) = &message {
+                    self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
+                }
+                return;
+            }
+            Some(Some(replacement)) => replaced(&message, &replacement.content).unwrap_or(message),
+        };
+        match &message {
+            AgentMessage::Assistant(answer) => {
+                for call in answer.tool_calls() {
+                    self.dropped_calls.remove(&call.id);
+                }
+            }
+            AgentMessage::ToolResult(result)
+                if self.dropped_calls.contains(&result.tool_call_id) =>
+            {
+                return;
+            }
+            _ => {}
+        }
+        self.context.messages.push(message);
+    }
+}
+
+fn as_message(entry: &Entry) -> Option<AgentMessage> {
+    let timestamp = entry.timestamp_ms();
+    Some(match &entry.body {
+        EntryBody::Message { message } => message.clone(),
+        EntryBody::BranchSummary(body) => {
+            AgentMessage::BranchSummary(Arc::new(BranchSummaryMessage {
+                summary: body.summary.clone(),
+                from_id: body.from_id.clone(),
+                timestamp,
+            }))
+        }
+        EntryBody::CustomMessage { custom_type, content, display, details } => {
+            AgentMessage::Custom(Arc::new(CustomMessage {
+                custom_type: custom_type.clone(),
+                content: content.clone(),
+                display: *display,
+                details: details.clone(),
+                timestamp,
+            }))
+        }
+        _ => return None,
+    })
+}
+
+/// The message with other content. `None` when the content does not suit it.
+fn replaced(message: &AgentMessage, content: &Value) -> Option<AgentMessage> {
+    Some(match message {
+        AgentMessage::User(m) => AgentMessage::User(Arc::new(UserMessage {
+            content: UserContent::deserialize(content).ok()?,
+            ..m.as_ref().clone()
+        })),
+        AgentMessage::Custom(m) => AgentMessage::Custom(Arc::new(CustomMessage {
+            content: UserContent::deserialize(content).ok()?,
+            ..m.as_ref().clone()
+        })),
+        AgentMessage::Assistant(m) => {
+            let content = match content {
+                Value::String(text) => vec![AssistantBlock::Text(TextContent::new(text))],
+                blocks => Vec::deserialize(blocks).ok()?,
+            };
+            AgentMessage::Assistant(Arc::new(AssistantMessage { content, ..m.as_ref().clone() }))
+        }
+        AgentMessage::ToolResult(m) => {
+            let content = match content {
+                Value::String(text) => vec![InputBlock::text(text)],
+                blocks => Vec::deserialize(blocks).ok()?,
+            };
+            AgentMessage::ToolResult(Arc::new(ToolResultMessage { content, ..m.as_ref().clone() }))
+        }
+        AgentMessage::System(_)
+        | AgentMessage::BashExecution(_)
+        | AgentMessage::BranchSummary(_)
+        | AgentMessage::CompactionSummary(_) => return None,
+    })
+}

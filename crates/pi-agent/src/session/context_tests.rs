@@ -1,0 +1,226 @@
+//! One line of notation per case: a session in, roles and texts out.
+
+use std::path::Path;
+
+use pi_ai::ThinkingLevel;
+use serde_json::{Value, json};
+
+use super::Session;
+use crate::message::AgentMessage;
+
+/// A session of these entries; ids are `e0`, `e1`, …, each the child of the one before.
+fn session(entries: &[Value]) -> Session {
+    let mut text =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/w"}"#.to_owned();
+    for (index, entry) in entries.iter().enumerate() {
+        let mut entry = entry.clone();
+        entry["id"] = format!("e{index}").into();
+        if entry.get("parentId").is_none() {
+            entry["parentId"] = index.checked_sub(1).map(|parent| format!("e{parent}")).into();
+        }
+        entry["timestamp"] = "1970-01-01T00:00:00.007Z".into();
+        text = format!("{text}\n{entry}");
+    }
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = dir.path().join("s.jsonl");
+    std::fs::write(&path, text).expect("write");
+    Session::open(&path, Path::new("/w")).expect("opens").0
+}
+
+fn message(role: &str, content: impl Into<Value>) -> Value {
+    json!({"type": "message", "message": {"role": role, "content": content.into(), "provider": "p",
+        "model": "m", "stopReason": "stop", "toolCallId": "c1", "toolName": "t"}})
+}
+
+fn user(text: &str) -> Value {
+    message("user", text)
+}
+
+fn answer(text: &str) -> Value {
+    message("assistant", json!([{"type": "text", "text": text}]))
+}
+
+fn calling(id: &str) -> Value {
+    message("assistant", json!([{"type": "toolCall", "id": id, "name": "t", "arguments": {}}]))
+}
+
+fn result(text: &str) -> Value {
+    message("toolResult", json!([{"type": "text", "text": text}]))
+}
+
+fn edit(target: &str, replacement: impl Into<Value>) -> Value {
+    json!({"type": "context_edit", "targetId": target, "replacement": replacement.into()})
+}
+
+fn compaction(summary: &str, first_kept: &str) -> Value {
+    json!({"type": "compaction", "summary": summary, "firstKeptEntryId": first_kept,
+        "tokensBefore": 9})
+}
+
+fn system(section: &str, text: impl Into<Value>) -> Value {
+    json!({"type": "message", "message": {"role": "system", "content": "",
+        "sections": {section: text.into()}}})
+}
+
+fn told(session: &Session) -> Vec<String> {
+    session.context().messages.iter().map(line).collect()
+}
+
+fn line(message: &AgentMessage) -> String {
+    let text = match message {
+        AgentMessage::User(m) => m.content.to_text(),
+        AgentMessage::Custom(m) => m.content.to_text(),
+        AgentMessage::Assistant(m) => m.text(),
+        AgentMessage::ToolResult(m) => {
+            m.content.iter().filter_map(|block| block.as_text()).collect()
+        }
+        AgentMessage::CompactionSummary(m) => m.summary.clone(),
+        AgentMessage::BranchSummary(m) => m.summary.clone(),
+        AgentMessage::System(m) => format!("{:?}", m.sections.iter().flatten().next()),
+        AgentMessage::BashExecution(m) => m.command.clone(),
+    };
+    format!("{} {text}", message.role())
+}
+
+#[test]
+fn state_entries_add_no_messages_and_custom_messages_do() {
+    let session = session(&[
+        json!({"type": "model_change", "provider": "p", "modelId": "m"}),
+        json!({"type": "thinking_level_change", "thinkingLevel": "high"}),
+        user("a"),
+        json!({"type": "custom", "customType": "x", "data": 1}),
+        json!({"type": "label", "targetId": "e2", "label": "l"}),
+        json!({"type": "session_info", "name": "n"}),
+        json!({"type": "usage", "kind": "k", "provider": "p", "model": "m", "usage": {}}),
+        json!({"type": "custom_message", "customType": "x", "content": "c", "display": false}),
+        json!({"type": "branch_summary", "fromId": "root", "summary": "b"}),
+        json!({"type": "active_tools_change", "tools": ["read"]}),
+    ]);
+    assert_eq!(told(&session), ["user a", "custom c", "branchSummary b"]);
+    let context = session.context();
+    assert!(context.diagnostics.is_empty());
+    let times: Vec<_> = context.messages[1..]
+        .iter()
+        .map(|message| serde_json::to_value(message).expect("JSON")["timestamp"].clone())
+        .collect();
+    assert_eq!(times, [7, 7], "the entry's time becomes the message's");
+}
+
+#[test]
+fn the_path_ends_at_the_leaf_and_leaves_other_branches_out() {
+    let mut other = user("other");
+    other["parentId"] = "e0".into();
+    let mut session = session(&[user("a"), answer("b"), other]);
+    assert_eq!(told(&session), ["user a", "user other"]);
+    session.set_leaf(Some("e1")).expect("leaf");
+    assert_eq!(told(&session), ["user a", "assistant b"]);
+    session.set_leaf(None).expect("leaf");
+    assert_eq!(told(&session), [""; 0]);
+}
+
+#[test]
+fn the_model_is_the_one_chosen_or_heard_last() {
+    let change = json!({"type": "model_change", "provider": "q", "modelId": "n"});
+    let chosen = Some(("q".to_owned(), "n".to_owned()));
+    let heard = Some(("p".to_owned(), "m".to_owned()));
+    assert_eq!(session(&[user("a")]).context().model, None);
+    assert_eq!(session(&[answer("a"), change.clone(), user("b")]).context().model, chosen);
+    assert_eq!(session(&[change, answer("a"), user("b")]).context().model, heard);
+}
+
+#[test]
+fn the_thinking_level_is_the_last_on_the_path_or_unrecorded() {
+    let high = json!({"type": "thinking_level_change", "thinkingLevel": "high"});
+    let odd = json!({"type": "thinking_level_change", "thinkingLevel": "odd"});
+    assert_eq!(session(&[user("a")]).context().thinking_level, None);
+    assert_eq!(session(&[high, odd]).context().thinking_level, Some(ThinkingLevel::High));
+}
+
+#[test]
+fn a_compaction_comes_first_then_what_it_kept_then_the_rest() {
+    let session = session(&[
+        system("p", "x"),
+        user("a"),
+        compaction("old", "e1"),
+        user("b"),
+        system("p", "y"),
+        answer("c"),
+        compaction("new", "e3"),
+        user("d"),
+        system("p", "z"),
+    ]);
+    assert_eq!(
+        told(&session),
+        [
+            "compactionSummary new",
+            "user b",
+            "assistant c",
+            "user d",
+            r#"system Some(("p", Some("z")))"#
+        ]
+    );
+    assert_eq!(session.context().prompt.sections["p"], "z");
+}
+
+#[test]
+fn a_compaction_may_keep_nothing_and_bring_the_prompt_along() {
+    let mut own = compaction("s", "e2");
+    own["systemMessage"] = system("p", "kept")["message"].clone();
+    let session = session(&[system("p", "x"), user("a"), own, user("b")]);
+    assert_eq!(
+        told(&session),
+        [r#"system Some(("p", Some("kept")))"#, "compactionSummary s", "user b"]
+    );
+    assert_eq!(session.context().prompt.sections["p"], "kept");
+}
+
+#[test]
+fn the_prompt_is_the_replay_of_its_patches() {
+    let session =
+        session(&[system("p", "x"), system("q", "y"), system("p", Value::Null), system("q", "z")]);
+    let sections = session.context().prompt.sections;
+    assert_eq!(sections.into_iter().collect::<Vec<_>>(), [("q".to_owned(), "z".to_owned())]);
+}
+
+#[test]
+fn the_newest_edit_drops_or_replaces_its_target() {
+    let text = json!({"content": "new"});
+    let cases = [
+        (vec![user("a"), answer("b"), edit("e0", Value::Null)], vec!["assistant b"]),
+        (vec![user("a"), edit("e0", Value::Null), edit("e0", text.clone())], vec!["user new"]),
+        (vec![user("a"), edit("e0", text.clone()), edit("e0", Value::Null)], vec![]),
+        (vec![answer("b"), edit("e0", text.clone())], vec!["assistant new"]),
+        (vec![calling("c1"), result("r"), edit("e1", text)], vec!["assistant ", "toolResult new"]),
+        (
+            vec![user("a"), edit("e0", json!({"content": [{"type": "text", "text": "n"}]}))],
+            vec!["user n"],
+        ),
+        // Content that suits no message leaves the target as it was.
+        (vec![user("a"), edit("e0", json!({"content": 7}))], vec!["user a"]),
+    ];
+    for (entries, expected) in cases {
+        assert_eq!(told(&session(&entries)), expected, "{entries:?}");
+    }
+}
+
+#[test]
+fn a_dropped_answer_takes_its_tool_results_along() {
+    let session = session(&[
+        user("a"),
+        calling("c1"),
+        result("gone"),
+        edit("e1", Value::Null),
+        calling("c1"),
+        result("stays"),
+    ]);
+    assert_eq!(told(&session), ["user a", "assistant ", "toolResult stays"]);
+}
+
+#[test]
+fn an_unreadable_message_is_left_out_and_reported() {
+    let session = session(&[user("a"), message("alien", "x"), user("b")]);
+    assert_eq!(told(&session), ["user a", "user b"]);
+    let problems = session.context().diagnostics;
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].to_string().contains("entry e1 is left out"), "{}", problems[0]);
+}

@@ -1,0 +1,164 @@
+//! Lines of a session file: finding them, reading their head, reporting what cannot be read.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// Something about a session file that people should know; reading went on all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// `None` for a session without a file.
+    pub path: Option<PathBuf>,
+    /// 1-based; `None` when it concerns an entry known only by id.
+    pub line: Option<usize>,
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    BlankLine,
+    /// No JSON object with `type` and `id`; holds the parser's words.
+    MalformedLine(String),
+    /// The last line has no end; a writer was cut off.
+    TornLine,
+    /// The entry stands in the tree, but its body does not fit its type.
+    UnreadableEntry {
+        id: String,
+        error: String,
+    },
+    /// Bytes that are not UTF-8 were replaced in memory; the file is as it was.
+    NotUtf8,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}", path.display())?;
+            if let Some(line) = self.line {
+                write!(f, ":{line}")?;
+            }
+            f.write_str(": ")?;
+        }
+        match &self.problem {
+            Problem::BlankLine => f.write_str("blank line skipped"),
+            Problem::MalformedLine(error) => write!(f, "unreadable line skipped ({error})"),
+            Problem::TornLine => f.write_str("the last line is cut off and was skipped"),
+            Problem::UnreadableEntry { id, error } => {
+                write!(f, "entry {id} is left out of the context ({error})")
+            }
+            Problem::NotUtf8 => f.write_str("bytes that are not UTF-8 were replaced"),
+        }
+    }
+}
+
+/// The part of a line that places it in the tree. Bodies are skimmed, not built.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) parent_id: Option<Text<'a>>,
+}
+
+/// A string that borrows where it can, also inside an `Option`.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+/// Lines of a text: number from 1, range without the line end, and whether the line has an end.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = Line> + '_ {
+    let mut start = 0;
+    text.split_inclusive('\n').enumerate().map(move |(index, line)| {
+        let ended = line.ends_with('\n');
+        let range = start..start + line.len() - usize::from(ended);
+        start += line.len();
+        Line { number: index + 1, range, ended }
+    })
+}
+
+pub(super) struct Line {
+    pub(super) number: usize,
+    pub(super) range: Range<usize>,
+    pub(super) ended: bool,
+}
+
+/// File bytes as text. Bytes that are not UTF-8 become U+FFFD, as JavaScript reads them.
+pub(super) fn decode(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (text, true),
+        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+    }
+}
+
+/// Replaces escapes of half surrogate pairs, which JavaScript writes and strict readers refuse, by
+/// U+FFFD. `None`: there are none.
+pub(super) fn repair_surrogates(json: &str) -> Option<String> {
+    let mut repaired = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(offset) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += offset;
+        let Some(unit) = escaped_unit(json, at) else {
+            at += 2;
+            continue;
+        };
+        let paired = (0xD800..0xDC00).contains(&unit)
+            && escaped_unit(json, at + 6).is_some_and(|low| (0xDC00..0xE000).contains(&low));
+        if paired {
+            at += 12;
+            continue;
+        }
+        if (0xD800..0xE000).contains(&unit) {
+            repaired.push_str(json.get(copied..at)?);
+            repaired.push_str("\\ufffd");
+            copied = at + 6;
+        }
+        at += 6;
+    }
+    if copied == 0 {
+        return None;
+    }
+    repaired.push_str(json.get(copied..)?);
+    Some(repaired)
+}
+
+/// The UTF-16 unit of a `\uXXXX` escape that begins at `at`.
+fn escaped_unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+    u16::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_know_their_number_range_and_end() {
+        let text = "ab\n\ncd";
+        let found: Vec<_> = lines(text).map(|l| (l.number, text.get(l.range), l.ended)).collect();
+        assert_eq!(found, [(1, Some("ab"), true), (2, Some(""), true), (3, Some("cd"), false)]);
+    }
+
+    #[test]
+    fn only_half_surrogate_pairs_are_repaired() {
+        let cases = [
+            (r#""\ud83d""#, Some(r#""\ufffd""#)),
+            (r#""\ude00 \ud83d\ude00""#, Some(r#""\ufffd \ud83d\ude00""#)),
+            (r#""\ud83d\ud83d\ude00""#, Some(r#""\ufffd\ud83d\ude00""#)),
+            (r#""\ud83d\ude00""#, None),
+            (r#""\\ud83d""#, None),
+            (r#""\u0041 ä""#, None),
+            (r#""\ud8"#, None),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(repair_surrogates(json).as_deref(), expected, "{json}");
+        }
+    }
+}

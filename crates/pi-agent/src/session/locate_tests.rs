@@ -1,0 +1,117 @@
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::locate::{SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+
+/// Writes a session file that was touched `age` seconds before now.
+fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
+    fs::create_dir_all(dir).expect("folder");
+    let header = serde_json::json!({"type": "session", "version": 3, "id": id, "cwd": cwd});
+    let path = dir.join(name);
+    fs::write(&path, format!("{header}\n")).expect("write");
+    let time = SystemTime::now() - Duration::from_secs(age);
+    fs::File::options().append(true).open(path).expect("open").set_modified(time).expect("mtime");
+}
+
+#[test]
+fn directories_are_encoded_by_dropping_one_separator() {
+    let cases = [
+        ("/tmp/we ird:dir/ü", "--tmp-we ird-dir-ü--"),
+        ("/home/u/proj", "--home-u-proj--"),
+        ("//x", "---x--"),
+        (r"C:\Users\u", "--C--Users-u--"),
+        ("/", "----"),
+    ];
+    for (cwd, expected) in cases {
+        assert_eq!(encode_cwd(Path::new(cwd)), expected, "{cwd}");
+    }
+}
+
+#[test]
+fn files_are_named_by_time_and_id() {
+    assert_eq!(file_name("2026-11-30T16:56:06.682Z", "abc"), "2026-11-30T16-56-06-682Z_abc.jsonl");
+}
+
+#[test]
+fn paths_are_told_from_ids() {
+    for (text, expected) in [("a/b", true), ("x.jsonl", true), ("01a22d82", false), ("", false)] {
+        assert_eq!(looks_like_path(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_newest_by_file_time_wins_if_its_header_names_the_directory() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let (here, twin) = (Path::new("/w/a-b"), Path::new("/w/a/b"));
+    let folder = dirs.for_cwd(here);
+    assert_eq!(folder, dirs.for_cwd(twin));
+    assert_eq!(dirs.newest(here), None);
+    put(&folder, "2.jsonl", "touched", here, 10);
+    put(&folder, "3.jsonl", "older", here, 20);
+    put(&folder, "4.jsonl", "elsewhere", twin, 0);
+    fs::write(folder.join("5.jsonl"), "not a session\n").expect("write");
+    fs::write(folder.join("6.txt"), "{}").expect("write");
+    assert_eq!(dirs.newest(here).expect("found").header.id, "touched");
+    assert_eq!(dirs.newest(twin).expect("found").header.id, "elsewhere");
+}
+
+#[test]
+fn a_flat_folder_is_still_limited_to_the_directory() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::Flat(root.path().to_owned());
+    put(root.path(), "1.jsonl", "mine", Path::new("/w/a"), 10);
+    put(root.path(), "2.jsonl", "other", Path::new("/w/b"), 0);
+    assert_eq!(dirs.newest(Path::new("/w/a")).expect("found").header.id, "mine");
+    assert_eq!(dirs.newest(Path::new("/w/c")), None);
+}
+
+#[test]
+fn ids_are_found_here_first_then_everywhere_exact_before_prefix() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let (here, there) = (Path::new("/w/a"), Path::new("/w/b"));
+    put(&dirs.for_cwd(here), "1.jsonl", "abc-1", here, 20);
+    put(&dirs.for_cwd(here), "2.jsonl", "abc-1-2", here, 10);
+    put(&dirs.for_cwd(there), "3.jsonl", "abc-9", there, 0);
+    let find = |id: &str| dirs.by_id(id, here).map(|found| (found.header.id, found.is_here));
+    let found = |id: &str, is_here| Some((id.to_owned(), is_here));
+    assert_eq!(find("abc-1"), found("abc-1", true));
+    assert_eq!(find("abc-1-"), found("abc-1-2", true));
+    assert_eq!(find("abc"), found("abc-1-2", true));
+    assert_eq!(find("abc-9"), found("abc-9", false));
+    assert_eq!((find("zzz"), find("")), (None, None));
+    assert!(dirs.by_exact_id("abc", here).is_none());
+    assert_eq!(dirs.by_exact_id("abc-1", here).expect("found").header.id, "abc-1");
+    assert!(dirs.by_exact_id("abc-9", here).is_none());
+}
+
+#[cfg(unix)]
+#[test]
+fn linked_folders_are_searched() {
+    let (root, far) = (tempfile::tempdir().expect("dir"), tempfile::tempdir().expect("dir"));
+    put(far.path(), "1.jsonl", "linked", Path::new("/w/x"), 0);
+    std::os::unix::fs::symlink(far.path(), root.path().join("--w-x--")).expect("link");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    assert!(dirs.by_id("link", Path::new("/w/y")).is_some());
+    assert!(dirs.newest(Path::new("/w/x")).is_some());
+}
+
+#[test]
+fn heads_are_read_within_bounds() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = dir.path().join("a.jsonl");
+    let header = r#"{"type":"session","id":"s"}"#;
+    for (text, readable) in [
+        (format!("{header}\n"), true),
+        (format!("\nbroken\n{header}\n"), true),
+        (header.to_owned(), true),
+        ("{\"type\":\"message\"}\n".to_owned(), false),
+        (format!("{}\n{header}\n", "x".repeat(70_000)), false),
+        (String::new(), false),
+    ] {
+        fs::write(&path, &text).expect("write");
+        assert_eq!(read_header(&path).is_some(), readable, "{text:.40}");
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the crate from outside.
+
+#[cfg(test)]
+mod session_damage;
+#[cfg(test)]
+mod session_files;

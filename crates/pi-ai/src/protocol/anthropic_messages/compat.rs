@@ -1,0 +1,76 @@
+//! Switches a model's `compat` may set for this protocol.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::types::{Model, ModelCost};
+
+/// The switches with their defaults filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Compat {
+    pub(super) eager_tool_input_streaming: bool,
+    pub(super) long_cache_retention: bool,
+    pub(super) cache_control_on_tools: bool,
+    pub(super) temperature: bool,
+    pub(super) strict_tools: bool,
+    pub(super) adaptive_thinking: bool,
+    /// Effort is told by system messages inside the conversation.
+    pub(super) managed_effort: bool,
+    pub(super) mid_conversation_system: bool,
+    pub(super) tool_changes: bool,
+    pub(super) empty_signature: bool,
+    pub(super) session_header: Option<&'static str>,
+    pub(super) fallback_models: Vec<FallbackModel>,
+}
+
+/// A model the server may fall back to by itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct FallbackModel {
+    pub(super) model: String,
+    #[serde(default)]
+    pub(super) cost: Option<ModelCost>,
+}
+
+impl Compat {
+    pub(super) fn of(model: &Model) -> Self {
+        let switch = |name: &str| model.compat.as_ref()?.get(name)?.as_bool();
+        let on = |name: &str| switch(name).unwrap_or(true);
+        let off = |name: &str| switch(name).unwrap_or(false);
+        let is_openrouter =
+            model.provider == "openrouter" || model.base_url.contains("openrouter.ai");
+        Self {
+            eager_tool_input_streaming: on("supportsEagerToolInputStreaming"),
+            long_cache_retention: on("supportsLongCacheRetention"),
+            cache_control_on_tools: on("supportsCacheControlOnTools"),
+            temperature: on("supportsTemperature"),
+            strict_tools: off("supportsStrictTools"),
+            adaptive_thinking: off("forceAdaptiveThinking"),
+            managed_effort: off("supportsMidConvoEffort"),
+            mid_conversation_system: off("supportsMidConvoSystemMessages"),
+            tool_changes: off("supportsMidConvoToolChanges"),
+            empty_signature: off("allowEmptySignature"),
+            session_header: switch("sendSessionAffinityHeaders")
+                .unwrap_or(is_openrouter)
+                .then_some(if is_openrouter { "x-session-id" } else { "x-session-affinity" }),
+            fallback_models: fallback_models(model),
+        }
+    }
+
+    /// Prices of the model that answered instead, if it is one of those allowed.
+    pub(super) fn fallback_prices(&self, model: &str) -> Option<&ModelCost> {
+        self.fallback_models.iter().find(|fallback| fallback.model == model)?.cost.as_ref()
+    }
+}
+
+/// Entries that cannot be read are left out: a catalogue may grow fields of other shapes.
+fn fallback_models(model: &Model) -> Vec<FallbackModel> {
+    model
+        .compat
+        .as_ref()
+        .and_then(|compat| compat.get("allowedFallbackModels"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| FallbackModel::deserialize(entry).ok())
+        .collect()
+}

@@ -1,0 +1,59 @@
+//! The message text of a failed HTTP answer.
+
+use serde_json::Value;
+
+/// Characters of a body that are shown; a proxy's error page can be megabytes.
+const MAX_BODY_CHARS: usize = 4000;
+
+/// `<status> <body>`, JSON bodies without needless blanks; error classification reads this form.
+pub(super) fn error_text(status: u16, body: &str) -> String {
+    let body = match serde_json::from_str::<Value>(body) {
+        Ok(json) => match json.get("message") {
+            Some(Value::String(message)) if !message.is_empty() => message.clone(),
+            _ => json.to_string(),
+        },
+        Err(_) => body.to_owned(),
+    };
+    if body.is_empty() {
+        return format!("{status} status code (no body)");
+    }
+    format!("{status} {}", cut(&body))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_BODY_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            format!("{shown}... [truncated {} chars]", rest.chars().count())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_the_status_and_the_body() {
+        let cases = [
+            (401, r#"{"error": {"type": "x"},  "n": 1}"#, r#"401 {"error":{"type":"x"},"n":1}"#),
+            (400, r#"{"message":"m","a":1}"#, "400 m"),
+            (400, r#"{"message":""}"#, r#"400 {"message":""}"#),
+            (400, "[1, 2]", "400 [1,2]"),
+            (500, "<html>x</html>", "500 <html>x</html>"),
+            (413, "", "413 status code (no body)"),
+        ];
+        for (status, body, expected) in cases {
+            assert_eq!(error_text(status, body), expected);
+        }
+    }
+
+    #[test]
+    fn long_bodies_are_cut_at_whole_characters() {
+        let body = "é".repeat(4003);
+        let expected = format!("500 {}... [truncated 3 chars]", "é".repeat(4000));
+        assert_eq!(error_text(500, &body), expected);
+        assert_eq!(error_text(500, &"x".repeat(4000)).len(), 4004);
+    }
+}

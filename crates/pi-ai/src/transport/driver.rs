@@ -1,0 +1,247 @@
+//! Drives a wire protocol over the transport: one request, one streamed answer.
+//!
+//! The reader sets the pace. Bytes are read only when every event so far has been taken, so what
+//! waits is at most what one chunk of the body holds; a slow reader slows the server down.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use reqwest::Response;
+
+use super::client::HttpTransport;
+use super::failure;
+use super::send::{Call, Failure};
+use super::sse::SseParser;
+use super::{ABORTED, sse};
+use crate::event::{AssistantEvent, MessageBuilder};
+use crate::protocol::{Decoder, HttpWire, Interruption, Protocol};
+use crate::stream::{AssistantStream, Context, EventSource};
+use crate::types::{AssistantMessage, Model, SimpleStreamOptions, StopReason, StreamOptions};
+
+/// A wire protocol made into a [`Protocol`].
+#[derive(Debug, Clone)]
+pub struct HttpProtocol {
+    wire: Arc<dyn HttpWire>,
+    transport: Arc<HttpTransport>,
+}
+
+impl HttpProtocol {
+    pub fn new(wire: impl HttpWire + 'static, transport: Arc<HttpTransport>) -> Self {
+        Self { wire: Arc::new(wire), transport }
+    }
+}
+
+impl Protocol for HttpProtocol {
+    fn stream(
+        &self,
+        model: Arc<Model>,
+        context: Context,
+        options: StreamOptions,
+    ) -> AssistantStream {
+        let call = Call {
+            wire: Arc::clone(&self.wire),
+            transport: Arc::clone(&self.transport),
+            model,
+            options,
+        };
+        AssistantStream::new(HttpSource::new(Arc::new(call), context))
+    }
+
+    fn stream_simple(
+        &self,
+        model: Arc<Model>,
+        context: Context,
+        options: SimpleStreamOptions,
+    ) -> AssistantStream {
+        let options = self.wire.simple_options(&model, &context, options);
+        self.stream(model, context, options)
+    }
+}
+
+pub(super) struct HttpSource {
+    call: Arc<Call>,
+    builder: MessageBuilder,
+    decoder: Box<dyn Decoder>,
+    parser: SseParser,
+    stage: Stage,
+    began: Instant,
+    /// When the wait for the next bytes began; kept over dropped `advance` calls like the stage.
+    waiting_since: Option<tokio::time::Instant>,
+}
+
+enum Stage {
+    /// Kept over dropped `advance` calls, so that a reader may give up waiting and come back.
+    Opening(BoxFuture<'static, Result<Response, Failure>>),
+    Reading(Box<Response>),
+    Over,
+}
+
+/// What waiting on the network came to.
+enum Step {
+    Opened(Result<Response, Failure>),
+    Chunk(Bytes),
+    End,
+    Broken(String),
+    Aborted,
+}
+
+/// How long what follows the last event may take. It is a few bytes that are mostly there already.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+
+impl HttpSource {
+    pub(super) fn new(call: Arc<Call>, context: Context) -> Self {
+        let message = AssistantMessage::pending(&call.model, crate::now_ms());
+        Self {
+            builder: MessageBuilder::new(message),
+            decoder: call.wire.decoder(&call.model, &call.options),
+            parser: SseParser::new(),
+            stage: Stage::Opening(Box::pin(Arc::clone(&call).open(context))),
+            began: Instant::now(),
+            waiting_since: None,
+            call,
+        }
+    }
+
+    async fn work(&mut self) -> bool {
+        let Some(step) = self.wait().await else { return false };
+        self.waiting_since = None;
+        self.take(step);
+        true
+    }
+
+    /// Waits for the network or the caller's cancellation. `None` when all is over.
+    async fn wait(&mut self) -> Option<Step> {
+        let cancel = &self.call.options.cancel;
+        if cancel.is_cancelled() && !matches!(self.stage, Stage::Over) {
+            return Some(Step::Aborted);
+        }
+        let since = *self.waiting_since.get_or_insert_with(tokio::time::Instant::now);
+        let silent_at = self.call.patience().map(|patience| since + patience);
+        // Data that is there is taken without touching timer or token.
+        Some(match &mut self.stage {
+            Stage::Over => return None,
+            Stage::Opening(opening) => tokio::select! {
+                biased;
+                opened = opening => Step::Opened(opened),
+                () = cancel.cancelled() => Step::Aborted,
+            },
+            Stage::Reading(response) => tokio::select! {
+                biased;
+                chunk = response.chunk() => match chunk {
+                    Ok(Some(chunk)) => Step::Chunk(chunk),
+                    Ok(None) => Step::End,
+                    Err(error) => Step::Broken(failure::broken_body(&error)),
+                },
+                () = cancel.cancelled() => Step::Aborted,
+                () = moment(silent_at) => Step::Broken(self.call.silence()),
+            },
+        })
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Opened(Ok(response)) => self.stage = Stage::Reading(Box::new(response)),
+            Step::Opened(Err(failed)) => {
+                self.builder.message_mut().retry_after_ms = failed.retry_after_ms;
+                self.close(StopReason::Error, failed.text);
+            }
+            Step::Chunk(bytes) => self.decode(&bytes),
+            Step::End => {
+                let Self { call, builder, decoder, parser, .. } = self;
+                parser.finish(|name, data| event(call, decoder.as_mut(), builder, name, data));
+                decoder.end(builder);
+                self.close(StopReason::Error, "Stream ended without its closing event".to_owned());
+            }
+            Step::Broken(text) => {
+                self.decoder.interrupted(Interruption::Broken, &mut self.builder);
+                self.close(StopReason::Error, text);
+            }
+            Step::Aborted => {
+                self.decoder.interrupted(Interruption::Aborted, &mut self.builder);
+                self.close(StopReason::Aborted, ABORTED.to_owned());
+            }
+        }
+    }
+
+    fn decode(&mut self, bytes: &[u8]) {
+        let Self { call, builder, decoder, parser, .. } = self;
+        let parsed =
+            parser.push(bytes, |name, data| event(call, decoder.as_mut(), builder, name, data));
+        if let Err(sse::EventTooLarge) = parsed {
+            self.take(Step::Broken(sse::EventTooLarge.to_string()));
+        } else if self.builder.is_ended()
+            && let Stage::Reading(response) = std::mem::replace(&mut self.stage, Stage::Over)
+        {
+            drain(*response);
+        }
+    }
+
+    /// Lets go of the connection; ends the message unless the decoder has done so.
+    fn close(&mut self, reason: StopReason, text: String) {
+        self.stage = Stage::Over;
+        self.builder.fail(reason, text);
+    }
+}
+
+fn event(
+    call: &Call,
+    decoder: &mut dyn Decoder,
+    builder: &mut MessageBuilder,
+    name: Option<&str>,
+    data: &str,
+) {
+    if builder.is_ended() {
+        return;
+    }
+    if let Some(hooks) = &call.options.hooks {
+        hooks.on_stream_event(name, data, &call.model);
+    }
+    decoder.event(name, data, builder);
+}
+
+async fn moment(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads what follows the last event, beside everything else: a connection that is read to its end
+/// serves the next request, and a new one costs several round trips.
+fn drain(mut response: Response) {
+    tokio::spawn(async move {
+        let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+        // Too slow: the connection is dropped with the response.
+        let _in_time = tokio::time::timeout(DRAIN_LIMIT, rest).await;
+    });
+}
+
+impl EventSource for HttpSource {
+    fn pop(&mut self) -> Option<AssistantEvent> {
+        let mut event = self.builder.pop()?;
+        if let AssistantEvent::Done { message, .. } | AssistantEvent::Error { error: message, .. } =
+            &mut event
+        {
+            let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Arc::make_mut(message).duration_ms = Some(elapsed);
+        }
+        Some(event)
+    }
+
+    fn advance(&mut self) -> BoxFuture<'_, bool> {
+        Box::pin(self.work())
+    }
+
+    fn partial(&self) -> &AssistantMessage {
+        self.builder.message()
+    }
+}
+
+impl fmt::Debug for HttpSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSource").field("model", &self.call.model.id).finish_non_exhaustive()
+    }
+}

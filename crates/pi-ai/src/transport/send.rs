@@ -1,0 +1,204 @@
+//! From a conversation to the head of a good answer: builds the request, sends it, sends it again
+//! where that helps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use reqwest::Response;
+
+use super::client::HttpTransport;
+use super::{failure, headers, provider_retry};
+use crate::protocol::{HttpRequest, HttpWire};
+use crate::stream::Context;
+use crate::types::{Model, StreamOptions};
+
+/// Largest error body read, in bytes: far more than any text shown, far less than memory.
+const MAX_ERROR_BODY: usize = 256 * 1024;
+
+/// One call of a model, shared by the driver and the sending future.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) wire: Arc<dyn HttpWire>,
+    pub(super) transport: Arc<HttpTransport>,
+    pub(super) model: Arc<Model>,
+    pub(super) options: StreamOptions,
+}
+
+/// Why there is no answer to read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) text: String,
+    /// What the server asked to wait, in milliseconds.
+    pub(super) retry_after_ms: Option<u64>,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self { text, retry_after_ms: None }
+    }
+}
+
+impl Call {
+    /// The longest silence allowed.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        // Zero means no limit: it could not mean that nothing may take any time.
+        self.options.timeout_ms.filter(|ms| *ms > 0).map(Duration::from_millis)
+    }
+
+    /// Sends the request until an answer is good, and gives that answer with its body unread.
+    pub(super) async fn open(self: Arc<Self>, context: Context) -> Result<Response, Failure> {
+        let request = self.wire.request(&self.model, &context, &self.options)?;
+        drop(context);
+        let mut request = self.complete(request).await?;
+        let mut body = encode(&request)?;
+        let mut may_fall_back = true;
+        let mut attempt = 0;
+        loop {
+            let error = match self.send(&request, body.clone()).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            if may_fall_back
+                && let Some(status) = error.status
+                && let Some(other) =
+                    self.wire.fallback(&self.model, &self.options, &request, status, &error.body)
+            {
+                may_fall_back = false;
+                request = self.complete(other).await?;
+                body = encode(&request)?;
+                continue;
+            }
+            if !error.worth_another_try || attempt >= self.options.max_retries {
+                return Err(error.into());
+            }
+            let max_delay = self.options.max_retry_delay_ms;
+            match provider_retry::delay(attempt, error.server_delay, max_delay) {
+                Ok(delay) => tokio::time::sleep(delay).await,
+                Err(refusal) => {
+                    let failure = Failure::from(error);
+                    return Err(Failure { text: format!("{refusal} {}", failure.text), ..failure });
+                }
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Runs the hooks and settles the headers.
+    async fn complete(&self, mut request: HttpRequest) -> Result<HttpRequest, Failure> {
+        headers::complete(
+            &mut request.headers,
+            &request.url,
+            &self.model,
+            &self.options,
+            &self.transport,
+        )?;
+        if let Some(hooks) = &self.options.hooks {
+            hooks.on_headers(&mut request.headers, &self.model).await;
+            if let Some(body) = hooks.on_payload(&request.body, &self.model).await {
+                request.body = body;
+            }
+        }
+        Ok(request)
+    }
+
+    async fn send(&self, request: &HttpRequest, body: Bytes) -> Result<Response, SendError> {
+        let client = self
+            .transport
+            .client()
+            .map_err(|error| SendError::final_with(failure::chain(error)))?;
+        let sending = client.post(&request.url).headers(request.headers.clone()).body(body).send();
+        let response = match self.with_patience(sending).await {
+            Some(Ok(response)) => response,
+            Some(Err(error)) if error.is_builder() => {
+                return Err(SendError::final_with(format!("Invalid URL {:?}", request.url)));
+            }
+            Some(Err(error)) => {
+                let direct = !self.transport.may_use_proxy();
+                return Err(SendError::passing(failure::no_answer(&error, &request.url, direct)));
+            }
+            None => return Err(SendError::passing(self.silence())),
+        };
+        if let Some(hooks) = &self.options.hooks {
+            hooks.on_response(response.status().as_u16(), response.headers(), &self.model).await;
+        }
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refused(response).await)
+    }
+
+    /// Reads an error answer.
+    async fn refused(&self, mut response: Response) -> SendError {
+        let status = response.status();
+        let worth_another_try = provider_retry::is_worth_another_try(status, response.headers());
+        let server_delay = provider_retry::server_delay(response.headers(), Timestamp::now());
+        let mut body = Vec::new();
+        // A body that breaks off still says more than none.
+        while let Some(Ok(Some(chunk))) = self.with_patience(response.chunk()).await {
+            let room = MAX_ERROR_BODY.saturating_sub(body.len());
+            body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
+            if body.len() >= MAX_ERROR_BODY {
+                break;
+            }
+        }
+        let body = String::from_utf8_lossy(&body).into_owned();
+        let text = self.wire.error_text(&self.model, status.as_u16(), &body);
+        SendError { text, status: Some(status.as_u16()), body, worth_another_try, server_delay }
+    }
+
+    /// `None` when nothing came for too long.
+    async fn with_patience<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        match self.patience() {
+            Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+            None => Some(work.await),
+        }
+    }
+
+    pub(super) fn silence(&self) -> String {
+        failure::silence(self.patience().unwrap_or_default())
+    }
+}
+
+/// One try that failed.
+struct SendError {
+    text: String,
+    /// `None`: there was no answer.
+    status: Option<u16>,
+    body: String,
+    worth_another_try: bool,
+    server_delay: Option<Duration>,
+}
+
+impl SendError {
+    fn final_with(text: String) -> Self {
+        Self {
+            text,
+            status: None,
+            body: String::new(),
+            worth_another_try: false,
+            server_delay: None,
+        }
+    }
+
+    /// The connection failed, as it may do on the way to a good host.
+    fn passing(text: String) -> Self {
+        Self { worth_another_try: true, ..Self::final_with(text) }
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        let retry_after_ms =
+            error.server_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        Self { text: error.text, retry_after_ms }
+    }
+}
+
+fn encode(request: &HttpRequest) -> Result<Bytes, Failure> {
+    match serde_json::to_vec(&request.body) {
+        Ok(body) => Ok(body.into()),
+        Err(error) => Err(Failure::from(format!("The request cannot be written: {error}"))),
+    }
+}

@@ -1,0 +1,157 @@
+//! From collected options to checked ones.
+//!
+//! Owns: values, defaults and contradictions. Never: touches the disk.
+
+use clap::Parser;
+use pi_ai::ThinkingLevel;
+
+use super::args::RawArgs;
+use super::tokens::Tokens;
+use super::{
+    CliOptions, ListModels, Mode, ModelChoice, SessionChoice, SessionSource, Terminals, not_yet,
+};
+use crate::error::{AppError, Warning};
+use crate::tool_selection::{ToolBase, ToolFlags, ToolList, split_list};
+
+/// # Errors
+/// See [`super::parse`].
+pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions, AppError> {
+    let Tokens { options, files, mut messages, unknown, missing, help: _, version: _ } = tokens;
+    let raw = RawArgs::try_parse_from(options).map_err(|error| {
+        let text = error.to_string();
+        AppError::user(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
+    })?;
+    if let Some(option) = missing.first() {
+        return Err(not_yet::refuse(&format!("the option {option}")));
+    }
+    messages.retain(|message| !message.is_empty());
+
+    let mode = mode(raw.mode.as_deref(), raw.print, terminals)?;
+    let list_models = raw.list_models.clone().map(|search| ListModels { search });
+    // Listing models needs no screen.
+    if list_models.is_none() {
+        refuse_missing_mode(mode, &files)?;
+    }
+
+    let mut warnings = Vec::new();
+    Ok(CliOptions {
+        mode,
+        print: raw.print,
+        model: model_choice(&raw, &mut warnings)?,
+        list_models,
+        session: session_choice(&raw)?,
+        tools: tool_flags(&raw)?,
+        context_files: !raw.no_context_files,
+        approve: raw.approve.then_some(true).or(raw.no_approve.then_some(false)),
+        offline: raw.offline,
+        system_prompt: raw.system_prompt,
+        append_system_prompt: raw.append_system_prompt,
+        files,
+        messages,
+        warnings,
+        unknown,
+    })
+}
+
+fn mode(value: Option<&str>, print: bool, terminals: Terminals) -> Result<Mode, AppError> {
+    match value {
+        Some("json") => Ok(Mode::Json),
+        Some("rpc") => Ok(Mode::Rpc),
+        None | Some("text") if !print && terminals.stdin && terminals.stdout => {
+            Ok(Mode::Interactive)
+        }
+        None | Some("text") => Ok(Mode::Print),
+        Some(other) => {
+            Err(AppError::user(format!("Invalid mode \"{other}\". Valid values: text, json, rpc")))
+        }
+    }
+}
+
+fn refuse_missing_mode(mode: Mode, files: &[String]) -> Result<(), AppError> {
+    match mode {
+        Mode::Print | Mode::Json => Ok(()),
+        Mode::Rpc if !files.is_empty() => {
+            Err(AppError::user("@file arguments are not supported in RPC mode"))
+        }
+        Mode::Rpc => Err(not_yet::refuse("--mode rpc")),
+        Mode::Interactive => Err(not_yet::refuse("the interactive mode")
+            .with_hint("Give it a prompt instead: pi -p \"your prompt\"")),
+    }
+}
+
+fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelChoice, AppError> {
+    if let (Some(provider), None) = (&raw.provider, &raw.model) {
+        return Err(AppError::user("--provider works only together with --model")
+            .with_hint(format!("For example: pi --provider {provider} --model <pattern>")));
+    }
+    if raw.api_key.is_some() && raw.model.is_none() && raw.models.is_none() {
+        return Err(AppError::user("--api-key works only together with --model or --models"));
+    }
+    Ok(ModelChoice {
+        provider: raw.provider.clone(),
+        pattern: raw.model.clone(),
+        api_key: raw.api_key.clone(),
+        thinking: raw.thinking.as_deref().and_then(|level| thinking_level(level, warnings)),
+        scope: raw.models.as_deref().map(split_list),
+    })
+}
+
+/// A wrong level does not stop the run.
+fn thinking_level(text: &str, warnings: &mut Vec<Warning>) -> Option<ThinkingLevel> {
+    let level = text.parse().ok();
+    if level.is_none() {
+        let valid = ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ");
+        warnings.push(Warning(format!("Invalid thinking level \"{text}\". Valid values: {valid}")));
+    }
+    level
+}
+
+fn session_choice(raw: &RawArgs) -> Result<SessionChoice, AppError> {
+    let source = match (&raw.session_id, &raw.session) {
+        (Some(_), Some(_)) => {
+            return Err(AppError::user("--session-id cannot be combined with --session"));
+        }
+        (Some(_), None) if raw.newest => {
+            return Err(AppError::user("--session-id cannot be combined with --continue"));
+        }
+        (Some(id), None) if is_session_id(id) => SessionSource::Exact(id.clone()),
+        (Some(id), None) => {
+            return Err(AppError::user(format!("Invalid session id \"{id}\"")).with_hint(
+                "Letters, digits, '-', '_' and '.' are allowed; the first and last must be a letter or digit.",
+            ));
+        }
+        (None, Some(session)) => SessionSource::Find(session.clone()),
+        (None, None) if raw.newest => SessionSource::Newest,
+        (None, None) => SessionSource::New,
+    };
+    let name = raw.name.as_deref().map(str::trim);
+    if name.is_some_and(str::is_empty) {
+        return Err(AppError::user("--name requires a non-empty value"));
+    }
+    Ok(SessionChoice {
+        source,
+        in_memory: raw.no_session,
+        directory: raw.session_dir.clone(),
+        name: name.map(str::to_owned),
+    })
+}
+
+fn is_session_id(text: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && edge(text.chars().next())
+        && edge(text.chars().next_back())
+}
+
+fn tool_flags(raw: &RawArgs) -> Result<ToolFlags, AppError> {
+    let base = if raw.no_tools {
+        ToolBase::Nothing
+    } else if raw.no_builtin_tools {
+        ToolBase::NoBuiltin
+    } else {
+        ToolBase::Defaults
+    };
+    let list = raw.tools.as_deref().map(|text| ToolList::parse("--tools", text)).transpose()?;
+    let exclude = raw.exclude_tools.as_deref().map(split_list).unwrap_or_default();
+    Ok(ToolFlags { base, list, exclude })
+}

@@ -1,0 +1,308 @@
+//! The environment of the process, read once and handed inward as a value.
+//!
+//! Owns: every environment variable pi knows ([`registry`]), the home and the agent directory.
+//! Never: changes the environment. Nothing else in the program reads a variable.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use pi_ai::CacheRetention;
+
+pub mod registry;
+
+/// All variables, and the home directory they imply.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Env {
+    variables: BTreeMap<String, String>,
+    home: PathBuf,
+}
+
+/// Proxy URLs as the environment gives them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proxies {
+    pub http: Option<String>,
+    pub https: Option<String>,
+    /// For requests the two others leave out.
+    pub all: Option<String>,
+    /// Comma separated hosts that are reached directly.
+    pub no_proxy: Option<String>,
+}
+
+impl Env {
+    /// Bytes that are no UTF-8 are replaced: no variable pi reads needs them.
+    pub fn from_process() -> Self {
+        let variables = std::env::vars_os()
+            .map(|(name, value)| {
+                (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+            })
+            .collect();
+        Self { variables, home: std::env::home_dir().unwrap_or_else(|| PathBuf::from(".")) }
+    }
+
+    /// An environment that holds just `variables`; home is `HOME`, or `/nonexistent`.
+    pub fn for_tests<const N: usize>(variables: [(&str, &str); N]) -> Self {
+        let variables: BTreeMap<String, String> = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let home = variables.get("HOME").map_or("/nonexistent", String::as_str).into();
+        Self { variables, home }
+    }
+
+    /// The variable's value; an empty one counts as not set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// All variables, for looking up provider keys.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Where the user's configuration lives.
+    pub fn agent_dir(&self) -> PathBuf {
+        match self.get(registry::AGENT_DIR) {
+            Some(dir) => self.expand_home(dir),
+            None => self.home.join(".pi").join("agent"),
+        }
+    }
+
+    /// Where sessions go, if the environment says so.
+    pub fn session_dir(&self) -> Option<PathBuf> {
+        self.get(registry::SESSION_DIR).map(|dir| self.expand_home(dir))
+    }
+
+    /// Where pi's own documentation lies, if the environment says so.
+    pub fn package_dir(&self) -> Option<PathBuf> {
+        self.get(registry::PACKAGE_DIR).map(|dir| self.expand_home(dir))
+    }
+
+    /// No network but for the model itself.
+    pub fn offline(&self) -> bool {
+        self.switch(registry::OFFLINE).unwrap_or(false)
+    }
+
+    /// Whether pi may name itself to providers that keep statistics; `None` leaves it to the
+    /// settings.
+    pub fn telemetry(&self) -> Option<bool> {
+        self.switch(registry::TELEMETRY)
+    }
+
+    pub fn cache_retention(&self) -> CacheRetention {
+        match self.get(registry::CACHE_RETENTION) {
+            Some("long") => CacheRetention::Long,
+            _ => CacheRetention::Short,
+        }
+    }
+
+    /// The upper-case variable wins over its lower-case twin.
+    pub fn proxies(&self) -> Proxies {
+        let find = |upper: &str| {
+            self.get(upper).or_else(|| self.get(&upper.to_lowercase())).map(str::to_owned)
+        };
+        Proxies {
+            http: find(registry::HTTP_PROXY),
+            https: find(registry::HTTPS_PROXY),
+            all: find(registry::ALL_PROXY),
+            no_proxy: find(registry::NO_PROXY),
+        }
+    }
+
+    /// PEM files with certificate authorities to trust.
+    pub fn certificate_files(&self) -> CertificateFiles {
+        let file = |name| self.get(name).map(|path| self.expand_home(path));
+        CertificateFiles {
+            extra: file(registry::EXTRA_CA_CERTS),
+            replacement: file(registry::SSL_CERT_FILE),
+        }
+    }
+
+    /// Command of the user's editor.
+    pub fn editor(&self) -> Option<&str> {
+        self.get(registry::VISUAL).or_else(|| self.get(registry::EDITOR))
+    }
+
+    /// What commands started by pi get on top of pi's own environment.
+    pub fn for_children(offline: bool) -> Vec<(&'static str, &'static str)> {
+        let mut variables = vec![("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")];
+        if offline {
+            variables.extend([(registry::OFFLINE, "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
+        }
+        variables
+    }
+
+    /// The path a user wrote, absolute: `~` is home, the rest starts at `base`; `.` and `..` are
+    /// folded without looking at the disk.
+    pub fn resolve_path(&self, base: &Path, path: &str) -> PathBuf {
+        let mut folded = PathBuf::new();
+        for part in base.join(self.expand_home(path)).components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    folded.pop();
+                }
+                part => folded.push(part),
+            }
+        }
+        folded
+    }
+
+    fn expand_home(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with(['/', std::path::MAIN_SEPARATOR]) => {
+                self.home.join(rest.trim_start_matches(['/', std::path::MAIN_SEPARATOR]))
+            }
+            _ => PathBuf::from(path),
+        }
+    }
+
+    fn switch(&self, name: &str) -> Option<bool> {
+        let value = self.get(name)?.to_ascii_lowercase();
+        match value.as_str() {
+            "1" | "true" | "yes" => Some(true),
+            "0" | "false" | "no" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Names only: the values hold keys.
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env")
+            .field("home", &self.home)
+            .field("variables", &self.variables.keys())
+            .finish()
+    }
+}
+
+/// Paths of PEM files.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CertificateFiles {
+    /// Trusted beside the built-in ones.
+    pub extra: Option<PathBuf>,
+    /// Trusted in place of the built-in ones.
+    pub replacement: Option<PathBuf>,
+}
+
+impl Proxies {
+    /// Fills what the environment leaves open with the proxy of the settings.
+    #[must_use]
+    pub fn or_setting(mut self, proxy: Option<&str>) -> Self {
+        let proxy = proxy.map(str::trim).filter(|proxy| !proxy.is_empty());
+        self.http = self.http.or_else(|| proxy.map(str::to_owned));
+        self.https = self.https.or_else(|| proxy.map(str::to_owned));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_dir_is_below_home_unless_named() {
+        let cases = [
+            (Env::for_tests([("HOME", "/h")]), "/h/.pi/agent"),
+            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/x/y")]), "/x/y"),
+            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~/y")]), "/h/y"),
+            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~")]), "/h"),
+            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "")]), "/h/.pi/agent"),
+            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~user/y")]), "~user/y"),
+        ];
+        for (env, expected) in cases {
+            assert_eq!(env.agent_dir(), Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn switches_know_three_words_each_way() {
+        for (value, expected) in [
+            ("1", Some(true)),
+            ("true", Some(true)),
+            ("YES", Some(true)),
+            ("0", Some(false)),
+            ("False", Some(false)),
+            ("no", Some(false)),
+            ("", None),
+            ("maybe", None),
+        ] {
+            let env = Env::for_tests([("PI_TELEMETRY", value), ("PI_OFFLINE", value)]);
+            assert_eq!(env.telemetry(), expected, "{value:?}");
+            assert_eq!(env.offline(), expected == Some(true), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn cache_retention_is_short_unless_told() {
+        for (value, expected) in [
+            ("long", CacheRetention::Long),
+            ("", CacheRetention::Short),
+            ("odd", CacheRetention::Short),
+        ] {
+            let env = Env::for_tests([("PI_CACHE_RETENTION", value)]);
+            assert_eq!(env.cache_retention(), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_proxy_setting() {
+        let env = Env::for_tests([
+            ("https_proxy", "http://low:1"),
+            ("HTTPS_PROXY", "http://up:1"),
+            ("no_proxy", "localhost"),
+        ]);
+        assert_eq!(
+            env.proxies().or_setting(Some(" http://set:1 ")),
+            Proxies {
+                http: Some("http://set:1".into()),
+                https: Some("http://up:1".into()),
+                all: None,
+                no_proxy: Some("localhost".into()),
+            }
+        );
+        assert_eq!(Proxies::default().or_setting(Some("  ")), Proxies::default());
+    }
+
+    #[test]
+    fn keys_do_not_show_in_debug_output() {
+        let env = Env::for_tests([("OPENAI_API_KEY", "sk-secret")]);
+        let text = format!("{env:?}");
+        assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
+    }
+
+    #[test]
+    fn visual_wins_over_editor() {
+        assert_eq!(Env::for_tests([("VISUAL", "v"), ("EDITOR", "e")]).editor(), Some("v"));
+        assert_eq!(Env::for_tests([("EDITOR", "e")]).editor(), Some("e"));
+    }
+
+    #[test]
+    fn children_are_told_who_started_them() {
+        assert_eq!(Env::for_children(false), [("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")]);
+        assert!(Env::for_children(true).contains(&("PI_SKIP_VERSION_CHECK", "1")));
+    }
+
+    #[test]
+    fn paths_resolve_against_home_and_base() {
+        let env = Env::for_tests([("HOME", "/h")]);
+        for (path, expected) in [
+            ("a", "/base/a"),
+            ("./a/../b", "/base/b"),
+            ("../../../x", "/x"),
+            ("/abs/./x", "/abs/x"),
+            ("~/x", "/h/x"),
+            ("~", "/h"),
+            ("~x", "/base/~x"),
+            ("", "/base"),
+        ] {
+            assert_eq!(env.resolve_path(Path::new("/base"), path), Path::new(expected), "{path:?}");
+        }
+    }
+}

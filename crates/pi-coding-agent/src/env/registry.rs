@@ -1,0 +1,112 @@
+//! The table of environment variables, which is also the source of their page in the manual.
+//!
+//! Owns: names and descriptions. Never: reads a value.
+
+pub const AGENT_DIR: &str = "PI_CODING_AGENT_DIR";
+pub const SESSION_DIR: &str = "PI_CODING_AGENT_SESSION_DIR";
+pub const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
+pub const OFFLINE: &str = "PI_OFFLINE";
+pub const TELEMETRY: &str = "PI_TELEMETRY";
+pub const CACHE_RETENTION: &str = "PI_CACHE_RETENTION";
+pub const HTTP_PROXY: &str = "HTTP_PROXY";
+pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+pub const ALL_PROXY: &str = "ALL_PROXY";
+pub const NO_PROXY: &str = "NO_PROXY";
+pub const EXTRA_CA_CERTS: &str = "NODE_EXTRA_CA_CERTS";
+pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
+pub const VISUAL: &str = "VISUAL";
+pub const EDITOR: &str = "EDITOR";
+
+/// A variable and what it does, in one line of Markdown.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    pub name: &'static str,
+    pub effect: &'static str,
+}
+
+const fn variable(name: &'static str, effect: &'static str) -> Variable {
+    Variable { name, effect }
+}
+
+/// Variables pi reads. Provider keys stand in the table of providers.
+pub const READ: [Variable; 14] = [
+    variable(AGENT_DIR, "Directory of the user's configuration; default `~/.pi/agent`."),
+    variable(
+        SESSION_DIR,
+        "Directory of session files; `--session-dir` wins over it, it wins over the setting `sessionDir`.",
+    ),
+    variable(PACKAGE_DIR, "Directory that holds the `docs` pi tells the model about."),
+    variable(
+        OFFLINE,
+        "`1`, `true` or `yes`: no network traffic except requests to the model. Same as `--offline`.",
+    ),
+    variable(
+        TELEMETRY,
+        "`1`/`true`/`yes` or `0`/`false`/`no`: whether requests carry headers that name pi to providers with usage statistics. Wins over the setting `enableInstallTelemetry`.",
+    ),
+    variable(CACHE_RETENTION, "`long` asks providers to keep prompts cached longer."),
+    variable(HTTP_PROXY, "Proxy for `http://` addresses. Lower case works too."),
+    variable(HTTPS_PROXY, "Proxy for `https://` addresses. Lower case works too."),
+    variable(ALL_PROXY, "Proxy where no other one is named. Lower case works too."),
+    variable(NO_PROXY, "Comma-separated hosts reached without a proxy. Lower case works too."),
+    variable(EXTRA_CA_CERTS, "PEM file of certificate authorities trusted in addition."),
+    variable(
+        SSL_CERT_FILE,
+        "PEM file of certificate authorities trusted in place of the built-in ones.",
+    ),
+    variable(VISUAL, "Command of the external editor."),
+    variable(EDITOR, "Command of the external editor when `VISUAL` is not set."),
+];
+
+/// Variables pi sets for the commands it runs.
+pub const SET_FOR_CHILDREN: [Variable; 8] = [
+    variable("AI_AGENT", "`pi`: which agent started the command."),
+    variable("PI_CODING_AGENT", "`true` inside pi."),
+    variable(
+        "PI_SKIP_VERSION_CHECK",
+        "`1` when pi is offline, so that a pi inside pi is quiet too.",
+    ),
+    variable("PI_SESSION_ID", "Id of the session (commands of the model only, as all below)."),
+    variable("PI_SESSION_FILE", "Absolute path of the session file; absent when nothing is saved."),
+    variable("PI_PROVIDER", "Provider of the current model."),
+    variable("PI_MODEL", "Id of the current model."),
+    variable("PI_REASONING_LEVEL", "Current thinking level."),
+];
+
+/// The manual's page on environment variables.
+pub fn docs_page() -> String {
+    format!(
+        "# Environment variables\n\n\
+         ## Read by pi\n\n\
+         An empty variable counts as not set. pi loads no `.env` files.\n\n\
+         {}\n\
+         API keys of providers have variables of their own, listed with the providers.\n\n\
+         ## Set for commands pi runs\n\n\
+         {}",
+        table(&READ),
+        table(&SET_FOR_CHILDREN)
+    )
+}
+
+fn table(variables: &[Variable]) -> String {
+    let rows = variables.iter().map(|v| format!("| `{}` | {} |\n", v.name, v.effect));
+    std::iter::once("| Variable | Effect |\n|---|---|\n".to_owned()).chain(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/environment-variables.md");
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(page, docs_page(), "docs/environment-variables.md must hold docs_page()");
+    }
+
+    #[test]
+    fn no_variable_is_listed_twice() {
+        let names: std::collections::BTreeSet<_> = READ.iter().map(|v| v.name).collect();
+        assert_eq!(names.len(), READ.len());
+    }
+}

@@ -1,0 +1,124 @@
+//! How a run speaks to the world.
+//!
+//! Owns: standard output and standard error, signals, exit codes. A mode takes prompts, gives them
+//! to an [`AgentSession`] one after the other, and shows what becomes of them.
+
+use std::io::{self, Write};
+use std::pin::pin;
+
+use futures_util::future::BoxFuture;
+
+use crate::cli::input::Prompt;
+use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::session_runtime::{AgentSession, RunOutcome};
+
+pub(crate) mod json;
+mod output;
+pub(crate) mod print;
+mod signals;
+
+use signals::{Signals, Stop};
+
+/// How a series of prompts ended.
+#[derive(Debug)]
+enum Ending {
+    /// All were settled; the outcome is the last one's, if there was any.
+    Settled(Option<RunOutcome>),
+    /// A signal ended it.
+    Stopped(Stop),
+}
+
+/// Who a mode shows a run to.
+trait Audience {
+    /// A signal begins to end the run; what comes of it is not shown any more.
+    fn fall_silent(&self) {}
+
+    /// Gets out what is still under way, within a bounded time.
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Sends the prompts one after the other.
+async fn drive(
+    session: &AgentSession,
+    prompts: Vec<Prompt>,
+    audience: &impl Audience,
+) -> Result<Ending, AppError> {
+    let mut signals = Signals::listen()
+        .context(ErrorKind::Internal, || "Signals cannot be handled".to_owned())?;
+    let mut work = pin!(prompt_all(session, prompts));
+    let mut stopping = None;
+    loop {
+        tokio::select! {
+            biased;
+            stop = signals.next() => match (stop, stopping) {
+                // Dying right here keeps the run from recording its own end.
+                (Stop::Interrupt, _) => {
+                    audience.fall_silent();
+                    session.kill_processes();
+                    audience.flush().await;
+                    return Ok(Ending::Stopped(signals::die_by_interrupt()));
+                }
+                // Told twice: whoever sends it does not want to wait.
+                (stop, Some(_)) => return Ok(Ending::Stopped(stop)),
+                (stop, None) => {
+                    stopping = Some(stop);
+                    audience.fall_silent();
+                    session.stop();
+                }
+            },
+            outcome = &mut work => {
+                let outcome = outcome?;
+                return Ok(match stopping {
+                    Some(stop) => Ending::Stopped(stop),
+                    None => Ending::Settled(outcome),
+                });
+            }
+        }
+    }
+}
+
+async fn prompt_all(
+    session: &AgentSession,
+    prompts: Vec<Prompt>,
+) -> Result<Option<RunOutcome>, AppError> {
+    let mut last = None;
+    for prompt in prompts {
+        if session.is_stopped() {
+            break;
+        }
+        last = Some(session.prompt(prompt).await?);
+    }
+    Ok(last)
+}
+
+/// Puts warnings on standard error. Losing that stream loses nothing else.
+pub(crate) fn warn(warnings: &[Warning]) {
+    let mut err = io::stderr().lock();
+    for warning in warnings {
+        _ = writeln!(err, "{}", warning);
+    }
+}
+
+/// Puts a fatal error on standard error.
+pub(crate) fn report(error: &AppError) {
+    complain(&error.report());
+}
+
+/// Puts one line on standard error.
+fn complain(text: &str) {
+    _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Puts text on standard output. A reader that left is no error: it has what it wanted.
+///
+/// # Errors
+/// Writing fails for another reason.
+pub(crate) fn say(text: &str) -> Result<(), AppError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context(ErrorKind::Internal, || "Cannot write the answer".to_owned()),
+    }
+}

@@ -1,0 +1,117 @@
+//! JSON mode: the session header, then every event, one JSON object a line.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use pi_agent::SessionEvent;
+use pi_agent::harness::SessionListener;
+use pi_agent::session::Header;
+
+use super::output::LineWriter;
+use super::{Audience, Ending, drive};
+use crate::cli::input::Prompt;
+use crate::error::{AppError, Context, ErrorKind};
+use crate::session_runtime::AgentSession;
+
+/// Longest wait for a reader when the process is about to end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The stream of records on standard output.
+#[derive(Debug)]
+pub(crate) struct Records {
+    writer: Arc<LineWriter>,
+}
+
+impl Records {
+    /// Opens the stream and writes its first record.
+    pub(crate) async fn begin(header: &Header) -> Self {
+        let writer = LineWriter::new(io::stdout());
+        // A reader that is gone already shows again at the first event.
+        _ = writer.line(header).await;
+        Self { writer: Arc::new(writer) }
+    }
+
+    /// Runs the prompts, every event a record. A failed answer is in the records and no failure of
+    /// the process; a signal is, with 128 plus its number.
+    ///
+    /// # Errors
+    /// A run could not start, or something could not be stored or written.
+    pub(crate) async fn run(
+        self,
+        session: &AgentSession,
+        prompts: Vec<Prompt>,
+    ) -> Result<ExitCode, AppError> {
+        let recorder = Arc::new(Recorder {
+            writer: Arc::clone(&self.writer),
+            silent: AtomicBool::new(false),
+            session: session.clone(),
+        });
+        let listener: Arc<dyn SessionListener> = Arc::<Recorder>::clone(&recorder);
+        let subscription = session.subscribe(listener);
+        let ending = drive(session, prompts, recorder.as_ref()).await;
+        session.unsubscribe(subscription);
+        drop(recorder);
+        match ending? {
+            Ending::Settled(_) => {
+                self.end()?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Ending::Stopped(stop) => {
+                flush(&self.writer).await;
+                Ok(ExitCode::from(stop.exit_code()))
+            }
+        }
+    }
+
+    /// Writes what is queued.
+    ///
+    /// # Errors
+    /// Writing failed, other than by a reader that left.
+    pub(crate) fn end(self) -> Result<(), AppError> {
+        let Some(writer) = Arc::into_inner(self.writer) else { return Ok(()) };
+        match writer.close() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result.context(ErrorKind::Internal, || "Cannot write the events".to_owned()),
+        }
+    }
+}
+
+struct Recorder {
+    writer: Arc<LineWriter>,
+    silent: AtomicBool,
+    session: AgentSession,
+}
+
+impl Audience for Recorder {
+    /// The reader is left with what led up to the signal.
+    fn fall_silent(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(flush(&self.writer))
+    }
+}
+
+/// Gives a slow reader a moment for what is already written.
+async fn flush(writer: &LineWriter) {
+    drop(tokio::time::timeout(LAST_WORDS, writer.flush()).await);
+}
+
+impl SessionListener for Recorder {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if self.silent.load(Ordering::Relaxed) {
+                return;
+            }
+            if self.writer.line(event).await.is_err() {
+                self.fall_silent();
+                self.session.stop();
+            }
+        })
+    }
+}

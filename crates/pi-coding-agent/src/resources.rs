@@ -1,0 +1,22 @@
+//! What pi reads besides settings to know how to behave.
+//!
+//! Owns: finding and reading these files, and the system prompt made of them. Never: decides about
+//! trust; a project directory handed in is a trusted one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+pub mod context_files;
+pub mod system_files;
+pub mod system_prompt;
+
+/// A text file without its byte order mark; bad UTF-8 is replaced. `None`: there is no such file.
+fn read_text(path: &Path) -> io::Result<Option<String>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let bytes = fs::read(path)?;
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes));
+    Ok(Some(text.into_owned()))
+}

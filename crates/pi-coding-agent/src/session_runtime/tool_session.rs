@@ -1,0 +1,66 @@
+//! What the tools may know of the session while it runs.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use pi_agent::agent::WeakAgent;
+use pi_agent::session::Session;
+
+use crate::tools::{SessionVariables, ToolModel, ToolSession};
+
+/// Reads model and level from the agent at each call. The tools exist before their agent does, so
+/// it is attached later.
+#[derive(Debug)]
+pub(super) struct LiveSession {
+    id: String,
+    file: Option<PathBuf>,
+    auto_resize_images: bool,
+    agent: OnceLock<WeakAgent>,
+}
+
+impl LiveSession {
+    pub(super) fn new(session: &Session, auto_resize_images: bool) -> Self {
+        Self {
+            id: session.id().to_owned(),
+            file: session.path().map(ToOwned::to_owned),
+            auto_resize_images,
+            agent: OnceLock::new(),
+        }
+    }
+
+    /// The first agent stays.
+    pub(super) fn attach(&self, agent: WeakAgent) {
+        _ = self.agent.set(agent);
+    }
+}
+
+impl ToolSession for LiveSession {
+    fn variables(&self) -> SessionVariables {
+        let agent = self.agent.get().and_then(WeakAgent::upgrade);
+        let model = agent.as_ref().map(pi_agent::Agent::model);
+        SessionVariables {
+            session_id: Some(self.id.clone()),
+            session_file: self.file.clone(),
+            provider: model.as_ref().map(|model| model.provider.clone()),
+            model: model.as_ref().map(|model| model.id.clone()),
+            reasoning_level: agent.map(|agent| agent.thinking_level().to_string()),
+        }
+    }
+
+    fn model(&self) -> ToolModel {
+        let Some(agent) = self.agent.get().and_then(WeakAgent::upgrade) else {
+            return ToolModel::default();
+        };
+        let model = agent.model();
+        let images = model.input_limits.as_ref().and_then(|limits| limits.images.as_ref());
+        ToolModel {
+            id: model.id.clone(),
+            sees_images: model.sees_images(),
+            image_resize: images.and_then(|images| images.resize.clone()),
+        }
+    }
+
+    fn auto_resize_images(&self) -> bool {
+        self.auto_resize_images
+    }
+}

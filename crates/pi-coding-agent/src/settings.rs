@@ -1,0 +1,15 @@
+//! `settings.json` of the user and of the project, and the [`Settings`] the two amount to.
+//!
+//! Owns: reading, migrating and merging them. Never: writes a file or creates a directory. A broken
+//! file is a warning, a wrong value is its default.
+
+mod load;
+mod merge;
+mod migrate;
+mod schema;
+
+pub use load::SettingsSources;
+pub use schema::{
+    BranchSummarySettings, CompactionOverride, CompactionSettings, ImageSettings, ProjectTrust,
+    ProviderRetrySettings, QueueMode, RetrySettings, Settings, Transport,
+};

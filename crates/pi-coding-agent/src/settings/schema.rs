@@ -1,0 +1,447 @@
+//! The settings this build acts on, with their defaults.
+//!
+//! Owns: names, types and default values. Never: fails; a value of the wrong kind, a negative or
+//! endless number counts as not there. Unknown keys stay in [`Settings::raw`].
+
+use indexmap::IndexMap;
+use pi_ai::{ThinkingBudgets, ThinkingLevel};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// What holds for a run, after merging.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub default_provider: Option<String>,
+    pub default_model: Option<String>,
+    pub default_thinking_level: ThinkingLevel,
+    /// By `provider/id`.
+    pub model_thinking_levels: IndexMap<String, ThinkingLevel>,
+    pub thinking_budgets: ThinkingBudgets,
+    /// Patterns as in `--models`; `None` is every model.
+    pub enabled_models: Option<Vec<String>>,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    /// Names, or `+name` and `-name`; see [`crate::tool_selection`].
+    pub default_tools: Option<Vec<String>>,
+    /// As written: relative to the working directory, perhaps with `~`.
+    pub session_dir: Option<String>,
+    pub compaction: CompactionSettings,
+    pub branch_summary: BranchSummarySettings,
+    pub images: ImageSettings,
+    pub transport: Transport,
+    pub http_proxy: Option<String>,
+    /// Longest silence on the wire in milliseconds; `None` waits for ever.
+    pub http_idle_timeout_ms: Option<u64>,
+    pub retry: RetrySettings,
+    /// As written, perhaps with `~`.
+    pub shell_path: Option<String>,
+    pub shell_command_prefix: Option<String>,
+    /// Whether requests may carry headers that name pi.
+    pub enable_install_telemetry: bool,
+    /// Every key of the merged files.
+    pub raw: Map<String, Value>,
+}
+
+/// Retries of whole answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetrySettings {
+    pub enabled: bool,
+    pub max_retries: u32,
+    /// The first wait, doubled each time. Milliseconds.
+    pub base_delay_ms: u64,
+    /// The longest wait. Milliseconds.
+    pub max_agent_delay_ms: u64,
+    pub provider: ProviderRetrySettings,
+}
+
+/// Retries of single HTTP requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderRetrySettings {
+    /// Milliseconds; `None` takes `httpIdleTimeoutMs`.
+    pub timeout_ms: Option<u64>,
+    pub max_retries: u32,
+    /// Longest wait a server may ask for in milliseconds; 0 takes any.
+    pub max_retry_delay_ms: u64,
+}
+
+/// When history is summarized, and how much stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionSettings {
+    pub enabled: bool,
+    /// Tokens of the context window kept free.
+    pub reserve_tokens: u64,
+    /// Tokens of the newest messages told in full.
+    pub keep_recent_tokens: u64,
+    /// By `provider/id`.
+    pub model_overrides: IndexMap<String, CompactionOverride>,
+}
+
+/// Token numbers of one model, where they differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompactionOverride {
+    pub reserve_tokens: Option<u64>,
+    pub keep_recent_tokens: Option<u64>,
+}
+
+/// Summaries of branches the user leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchSummarySettings {
+    pub reserve_tokens: u64,
+    pub skip_prompt: bool,
+}
+
+/// What happens to images on their way to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSettings {
+    pub auto_resize: bool,
+    pub block_images: bool,
+}
+
+/// How many queued messages one delivery takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueMode {
+    All,
+    #[default]
+    OneAtATime,
+}
+
+/// How to reach providers that offer several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    #[default]
+    Auto,
+    Sse,
+    Websocket,
+    WebsocketCached,
+}
+
+/// What to do with a project nobody decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProjectTrust {
+    #[default]
+    Ask,
+    Always,
+    Never,
+}
+
+impl ProjectTrust {
+    pub(super) fn of(global: &Map<String, Value>) -> Self {
+        Section(Some(global)).parsed("defaultProjectTrust").unwrap_or_default()
+    }
+}
+
+impl Settings {
+    pub(super) fn from_values(raw: Map<String, Value>) -> Self {
+        let top = Section(Some(&raw));
+        let image = top.section("images");
+        let branch_summary = top.section("branchSummary");
+        Self {
+            default_provider: top.text("defaultProvider"),
+            default_model: top.text("defaultModel"),
+            default_thinking_level: top
+                .parsed("defaultThinkingLevel")
+                .unwrap_or(ThinkingLevel::Medium),
+            model_thinking_levels: top
+                .entries("modelThinkingLevels", |value| ThinkingLevel::deserialize(value).ok()),
+            thinking_budgets: thinking_budgets(top.section("thinkingBudgets")),
+            enabled_models: top.texts("enabledModels"),
+            steering_mode: top.parsed("steeringMode").unwrap_or_default(),
+            follow_up_mode: top.parsed("followUpMode").unwrap_or_default(),
+            default_tools: top.texts("defaultTools"),
+            session_dir: top.text("sessionDir"),
+            compaction: compaction(top.section("compaction")),
+            branch_summary: BranchSummarySettings {
+                reserve_tokens: branch_summary.count("reserveTokens").unwrap_or(16_384),
+                skip_prompt: branch_summary.switch("skipPrompt", false),
+            },
+            images: ImageSettings {
+                auto_resize: image.switch("autoResize", true),
+                block_images: image.switch("blockImages", false),
+            },
+            transport: top.parsed("transport").unwrap_or_default(),
+            http_proxy: top.text("httpProxy"),
+            http_idle_timeout_ms: top.timeout("httpIdleTimeoutMs", 300_000),
+            retry: retry(top.section("retry")),
+            shell_path: top.text("shellPath"),
+            shell_command_prefix: top.text("shellCommandPrefix"),
+            enable_install_telemetry: top.switch("enableInstallTelemetry", true),
+            raw,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::from_values(Map::new())
+    }
+}
+
+fn thinking_budgets(section: Section<'_>) -> ThinkingBudgets {
+    ThinkingBudgets {
+        minimal: section.count("minimal"),
+        low: section.count("low"),
+        medium: section.count("medium"),
+        high: section.count("high"),
+    }
+}
+
+fn compaction(section: Section<'_>) -> CompactionSettings {
+    CompactionSettings {
+        enabled: section.switch("enabled", true),
+        reserve_tokens: section.count("reserveTokens").unwrap_or(16_384),
+        keep_recent_tokens: section.count("keepRecentTokens").unwrap_or(20_000),
+        model_overrides: section.entries("modelOverrides", |value| {
+            let section = Section(Some(value.as_object()?));
+            Some(CompactionOverride {
+                reserve_tokens: section.count("reserveTokens"),
+                keep_recent_tokens: section.count("keepRecentTokens"),
+            })
+        }),
+    }
+}
+
+fn retry(section: Section<'_>) -> RetrySettings {
+    let provider = section.section("provider");
+    let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    RetrySettings {
+        enabled: section.switch("enabled", true),
+        max_retries: section.count("maxRetries").map_or(3, small),
+        base_delay_ms: section.count("baseDelayMs").unwrap_or(2_000),
+        max_agent_delay_ms: section.count("maxAgentDelayMs").unwrap_or(60_000),
+        provider: ProviderRetrySettings {
+            timeout_ms: provider.count("timeoutMs"),
+            max_retries: provider.count("maxRetries").map_or(0, small),
+            max_retry_delay_ms: provider.count("maxRetryDelayMs").unwrap_or(60_000),
+        },
+    }
+}
+
+/// An object, or its absence.
+#[derive(Clone, Copy)]
+struct Section<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Section<'a> {
+    fn value(self, key: &str) -> Option<&'a Value> {
+        self.0?.get(key)
+    }
+
+    fn section(self, key: &str) -> Self {
+        Self(self.value(key).and_then(Value::as_object))
+    }
+
+    /// A blank text counts as none.
+    fn text(self, key: &str) -> Option<String> {
+        let text = self.value(key)?.as_str()?;
+        (!text.trim().is_empty()).then(|| text.to_owned())
+    }
+
+    /// A list without what is no text in it.
+    fn texts(self, key: &str) -> Option<Vec<String>> {
+        let list = self.value(key)?.as_array()?;
+        Some(list.iter().filter_map(|entry| entry.as_str().map(str::to_owned)).collect())
+    }
+
+    fn switch(self, key: &str, default: bool) -> bool {
+        self.value(key).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    /// A number from 0 to 2^53, without its fraction.
+    fn count(self, key: &str) -> Option<u64> {
+        count(self.value(key)?.as_f64()?)
+    }
+
+    /// 0 and `"disabled"` are `None`; a number in quotes counts as a number.
+    fn timeout(self, key: &str, default: u64) -> Option<u64> {
+        let given = match self.value(key) {
+            Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("disabled") => Some(0),
+            Some(Value::String(text)) => text.trim().parse().ok().and_then(count),
+            Some(value) => value.as_f64().and_then(count),
+            None => None,
+        };
+        Some(given.unwrap_or(default)).filter(|milliseconds| *milliseconds > 0)
+    }
+
+    fn parsed<T: DeserializeOwned>(self, key: &str) -> Option<T> {
+        T::deserialize(self.value(key)?).ok()
+    }
+
+    fn entries<T>(self, key: &str, read: impl Fn(&Value) -> Option<T>) -> IndexMap<String, T> {
+        let entries = self.section(key).0.into_iter().flatten();
+        entries.filter_map(|(name, value)| Some((name.clone(), read(value)?))).collect()
+    }
+}
+
+fn count(number: f64) -> Option<u64> {
+    // 2^53: beyond it a double is no longer an exact integer.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
+    (0.0..=9_007_199_254_740_992.0).contains(&number).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn settings(values: &Value) -> Settings {
+        Settings::from_values(values.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let settings = Settings::default();
+        assert_eq!(settings.default_thinking_level, ThinkingLevel::Medium);
+        assert_eq!(settings.steering_mode, QueueMode::OneAtATime);
+        assert_eq!(settings.follow_up_mode, QueueMode::OneAtATime);
+        assert_eq!(settings.transport, Transport::Auto);
+        assert_eq!(settings.http_idle_timeout_ms, Some(300_000));
+        assert_eq!(settings.images, ImageSettings { auto_resize: true, block_images: false });
+        assert!(settings.enable_install_telemetry);
+        assert_eq!(
+            settings.retry,
+            RetrySettings {
+                enabled: true,
+                max_retries: 3,
+                base_delay_ms: 2_000,
+                max_agent_delay_ms: 60_000,
+                provider: ProviderRetrySettings {
+                    timeout_ms: None,
+                    max_retries: 0,
+                    max_retry_delay_ms: 60_000,
+                },
+            }
+        );
+        assert_eq!(
+            settings.compaction,
+            CompactionSettings {
+                enabled: true,
+                reserve_tokens: 16_384,
+                keep_recent_tokens: 20_000,
+                model_overrides: IndexMap::new(),
+            }
+        );
+        assert_eq!(
+            settings.branch_summary,
+            BranchSummarySettings { reserve_tokens: 16_384, skip_prompt: false }
+        );
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let settings = settings(&json!({
+            "defaultProvider": "p", "defaultModel": "m", "defaultThinkingLevel": "xhigh",
+            "modelThinkingLevels": {"p/m": "low", "p/bad": "huge"},
+            "thinkingBudgets": {"low": 5, "high": -1},
+            "enabledModels": ["a", 5, "b:low"], "defaultTools": ["+ls"],
+            "steeringMode": "all", "followUpMode": "all", "transport": "websocket-cached",
+            "sessionDir": "~/s", "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e;",
+            "httpProxy": "http://x", "httpIdleTimeoutMs": 7, "enableInstallTelemetry": false,
+            "images": {"autoResize": false, "blockImages": true},
+            "branchSummary": {"reserveTokens": 1, "skipPrompt": true},
+            "compaction": {"enabled": false, "reserveTokens": 1, "keepRecentTokens": 0,
+                "modelOverrides": {"p/m": {"reserveTokens": 9, "keepRecentTokens": -1}}},
+            "retry": {"enabled": false, "maxRetries": 1.7, "baseDelayMs": 50, "maxAgentDelayMs": 60,
+                "provider": {"timeoutMs": 1, "maxRetries": 2, "maxRetryDelayMs": 0}},
+            "theme": "own",
+        }));
+        assert_eq!(settings.default_provider.as_deref(), Some("p"));
+        assert_eq!(settings.default_model.as_deref(), Some("m"));
+        assert_eq!(settings.default_thinking_level, ThinkingLevel::Xhigh);
+        assert_eq!(
+            settings.model_thinking_levels,
+            IndexMap::from([("p/m".to_owned(), ThinkingLevel::Low)])
+        );
+        assert_eq!(
+            settings.thinking_budgets,
+            ThinkingBudgets { low: Some(5), ..Default::default() }
+        );
+        assert_eq!(settings.enabled_models, Some(vec!["a".to_owned(), "b:low".to_owned()]));
+        assert_eq!(settings.default_tools, Some(vec!["+ls".to_owned()]));
+        assert_eq!(
+            (settings.steering_mode, settings.follow_up_mode),
+            (QueueMode::All, QueueMode::All)
+        );
+        assert_eq!(settings.transport, Transport::WebsocketCached);
+        assert_eq!(settings.session_dir.as_deref(), Some("~/s"));
+        assert_eq!(settings.shell_path.as_deref(), Some("/bin/zsh"));
+        assert_eq!(settings.shell_command_prefix.as_deref(), Some("set -e;"));
+        assert_eq!(settings.http_proxy.as_deref(), Some("http://x"));
+        assert_eq!(settings.http_idle_timeout_ms, Some(7));
+        assert!(!settings.enable_install_telemetry);
+        assert_eq!(settings.images, ImageSettings { auto_resize: false, block_images: true });
+        assert_eq!(
+            settings.branch_summary,
+            BranchSummarySettings { reserve_tokens: 1, skip_prompt: true }
+        );
+        let over = CompactionOverride { reserve_tokens: Some(9), keep_recent_tokens: None };
+        assert_eq!(
+            settings.compaction,
+            CompactionSettings {
+                enabled: false,
+                reserve_tokens: 1,
+                keep_recent_tokens: 0,
+                model_overrides: IndexMap::from([("p/m".to_owned(), over)]),
+            }
+        );
+        assert_eq!(
+            settings.retry,
+            RetrySettings {
+                enabled: false,
+                max_retries: 1,
+                base_delay_ms: 50,
+                max_agent_delay_ms: 60,
+                provider: ProviderRetrySettings {
+                    timeout_ms: Some(1),
+                    max_retries: 2,
+                    max_retry_delay_ms: 0,
+                },
+            }
+        );
+        assert_eq!(settings.raw.get("theme"), Some(&json!("own")), "unknown keys survive");
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_defaults() {
+        let wrong =
+            [json!(null), json!(-5), json!("odd"), json!([{}]), json!({"x": []}), json!(1e300)];
+        for value in wrong {
+            let mut settings = settings(&json!({
+                "defaultThinkingLevel": value, "modelThinkingLevels": value, "steeringMode": value,
+                "followUpMode": value, "compaction": value, "branchSummary": value,
+                "images": value, "transport": value, "httpIdleTimeoutMs": value, "retry": value,
+                "enableInstallTelemetry": value, "thinkingBudgets": value,
+            }));
+            settings.raw.clear();
+            assert_eq!(settings, Settings::default(), "{value}");
+            let deep = json!({"retry": {"maxRetries": value, "enabled": value, "provider": value}});
+            assert_eq!(self::settings(&deep).retry, Settings::default().retry, "{value}");
+        }
+        let lists = settings(&json!({"enabledModels": "x", "defaultTools": 5, "defaultModel": 5}));
+        assert_eq!(
+            (lists.enabled_models, lists.default_tools, lists.default_model),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn the_idle_timeout_can_be_switched_off() {
+        for (value, expected) in [
+            (json!(0), None),
+            (json!("disabled"), None),
+            (json!(" Disabled "), None),
+            (json!("1500"), Some(1_500)),
+            (json!(12.9), Some(12)),
+            (json!("x"), Some(300_000)),
+            (json!("NaN"), Some(300_000)),
+            (json!("-1"), Some(300_000)),
+            (json!(true), Some(300_000)),
+        ] {
+            let settings = settings(&json!({"httpIdleTimeoutMs": value}));
+            assert_eq!(settings.http_idle_timeout_ms, expected, "{value}");
+        }
+    }
+}

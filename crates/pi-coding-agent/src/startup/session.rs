@@ -1,0 +1,127 @@
+//! Opening the session the command line asks for.
+
+use std::path::{Path, PathBuf};
+
+use pi_agent::session::{
+    Session, SessionDir, SessionError, looks_like_path, new_session_id,
+};
+
+use crate::cli::{SessionChoice, SessionSource};
+use crate::env::Env;
+use crate::error::{AppError, Context, ErrorKind, Warning};
+
+/// Where sessions are kept: `--session-dir`, else the environment, else the settings, else a folder
+/// per project in the agent directory.
+pub(super) fn directory(
+    choice: &SessionChoice,
+    setting: Option<&str>,
+    env: &Env,
+    cwd: &Path,
+) -> SessionDir {
+    let chosen = choice.directory.as_deref().map(|dir| env.resolve_path(cwd, dir));
+    let chosen = chosen.or_else(|| env.session_dir().map(|dir| cwd.join(dir)));
+    let chosen = chosen.or_else(|| setting.map(|dir| env.resolve_path(cwd, dir)));
+    match chosen {
+        Some(dir) => SessionDir::Flat(dir),
+        None => SessionDir::PerProject(env.agent_dir().join("sessions")),
+    }
+}
+
+/// Opens or makes the session; a new one belongs to `cwd`.
+///
+/// # Errors
+/// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+pub(super) fn open(
+    choice: &SessionChoice,
+    dir: &SessionDir,
+    env: &Env,
+    cwd: &Path,
+    warnings: &mut Vec<Warning>,
+) -> Result<Session, AppError> {
+    let id = match &choice.source {
+        SessionSource::Exact(id) => Some(id.clone()),
+        SessionSource::New | SessionSource::Newest | SessionSource::Find(_) => None,
+    };
+    if choice.in_memory {
+        let id = id.unwrap_or_else(new_session_id);
+        return Session::in_memory(cwd, id).map_err(|error| failed(&error));
+    }
+    let create = |id| {
+        Session::create(&dir.for_cwd(cwd), cwd, id, None).map_err(|error| failed(&error))
+    };
+    match &choice.source {
+        SessionSource::New => create(new_session_id()),
+        SessionSource::Newest => match dir.newest(cwd) {
+            Some(found) => open_file(&found.path, cwd, warnings),
+            None => create(new_session_id()),
+        },
+        SessionSource::Exact(id) => match dir.by_exact_id(id, cwd) {
+            Some(found) => open_file(&found.path, cwd, warnings),
+            None => {
+                warnings.push(Warning::new(format!("Session \"{id}\" is new")));
+                create(id.clone())
+            }
+        },
+        SessionSource::Find(text) => find(text, dir, env, cwd, warnings),
+    }
+}
+
+/// A path or an id. A path that does not exist yet becomes a new session there.
+fn find(
+    text: &str,
+    dir: &SessionDir,
+    env: &Env,
+    cwd: &Path,
+    warnings: &mut Vec<Warning>,
+) -> Result<Session, AppError> {
+    let path: PathBuf = env.resolve_path(cwd, text);
+    if path.is_file() {
+        return open_file(&path, cwd, warnings);
+    }
+    if looks_like_path(text) {
+        return Session::create_at(path, cwd, new_session_id()).map_err(|error| failed(&error));
+    }
+    match dir.by_id(text, cwd) {
+        Some(found) if found.is_here => open_file(&found.path, cwd, warnings),
+        Some(found) => Err(AppError::user(format!(
+            "Session {} belongs to another directory: {}",
+            found.header.id, found.header.cwd
+        ))
+        .with_hint(format!(
+            "Run pi there, or name the file: pi --session {}",
+            found.path.display()
+        ))),
+        None => Err(AppError::user(format!("No session found matching '{text}'"))),
+    }
+}
+
+fn open_file(path: &Path, cwd: &Path, warnings: &mut Vec<Warning>) -> Result<Session, AppError> {
+    let (session, diagnostics) = Session::open(path, cwd).map_err(|error| failed(&error))?;
+    warnings.extend(diagnostics.iter().map(|diagnostic| Warning::new(diagnostic.to_string())));
+    if session.cwd().is_dir() {
+        return Ok(session);
+    }
+    Err(AppError::user(format!(
+        "The directory of this session is gone: {}",
+        session.cwd().display()
+    ))
+    .with_hint(format!(
+        "Session file: {}\nCurrent directory: {}",
+        path.display(),
+        cwd.display()
+    )))
+}
+
+fn failed(error: &SessionError) -> AppError {
+    AppError::user(error.to_string())
+}
+
+/// The directory pi was started in.
+///
+/// # Errors
+/// It was removed or may not be read.
+pub(super) fn current_directory() -> Result<PathBuf, AppError> {
+    std::env::current_dir().context(ErrorKind::User, || {
+        "The current directory cannot be used; change to one that exists".to_owned()
+    })
+}
