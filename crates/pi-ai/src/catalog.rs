@@ -50,11 +50,9 @@ impl Catalog {
     }
 
     /// Ids of a provider's models, without parsing them.
-    pub fn ids(&self, provider: &str) -> impl Iterator<Item = &'static str> {
-        self.provider(provider)
-            .into_iter()
-            .flat_map(|provider| lines(provider.text))
-            .filter_map(id_of)
+    pub fn ids(&self, provider: &str) -> impl Iterator<Item = &'static str> + use<> {
+        let text = self.provider(provider).map_or("", |provider| provider.text);
+        lines(text).filter_map(id_of)
     }
 
     /// One model by its exact id. Parses no other.

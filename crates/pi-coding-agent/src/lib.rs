@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod env;
 pub mod error;
+pub mod models;
 pub mod resources;
 pub mod settings;
 pub mod tool_selection;

@@ -31,6 +31,7 @@ const FENCES: &[Fence] = &[
     Fence {
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!", "io::stdout", "io::stderr"],
         home: &[
+            "crates/pi-coding-agent/src/modes.rs",
             "crates/pi-coding-agent/src/modes/",
             "crates/pi-coding-agent/src/main.rs",
             "crates/pi-test/",

@@ -36,7 +36,7 @@ impl Tree {
 impl File {
     /// Whether the whole file is compiled for tests and benches only.
     pub(super) fn is_test(&self) -> bool {
-        self.path.ends_with("/tests.rs")
+        ["/tests.rs", "_tests.rs"].iter().any(|end| self.path.ends_with(end))
             || ["/tests/", "/benches/"].iter().any(|folder| self.path.contains(folder))
     }
 
