@@ -25,6 +25,19 @@ pub(crate) fn number(arguments: &Map<String, Value>, name: &str) -> Result<Optio
     }
 }
 
+/// Drops optional arguments that are `null`, as models forced into a strict schema write them.
+pub(crate) fn without_nulls(
+    mut arguments: Map<String, Value>,
+    names: &[&str],
+) -> Map<String, Value> {
+    for name in names {
+        if arguments.get(*name).is_some_and(Value::is_null) {
+            arguments.shift_remove(*name);
+        }
+    }
+    arguments
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -40,6 +53,8 @@ mod tests {
         assert_eq!(number(arguments, "b"), Ok(Some(12.0)));
         assert_eq!(number(arguments, "c"), Ok(Some(3.0)));
         assert!(number(arguments, "d").is_err() && number(arguments, "e").is_err());
+        let rest = without_nulls(arguments.clone(), &["a", "b"]);
+        assert_eq!(rest.keys().collect::<Vec<_>>(), ["b", "c", "d", "e"]);
         assert!(text(arguments, "c").is_err() && text(arguments, "missing").is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
-use serde_json::{Number, Value, json};
+use serde_json::{Map, Number, Value, json};
 use tokio::time::Instant;
 
 use super::output::OutputLog;
@@ -96,6 +96,13 @@ impl Tool for BashTool {
 
     fn prompt_snippet(&self) -> Option<&str> {
         Some("Run shell commands")
+    }
+
+    fn prepare_arguments(
+        &self,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        Ok(arguments::without_nulls(arguments, &["timeout"]))
     }
 
     fn execute<'a>(

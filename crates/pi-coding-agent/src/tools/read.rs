@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::image::{self, ImageKind, ImageLimits, PreparedImage};
@@ -58,6 +58,13 @@ impl Tool for ReadTool {
 
     fn prompt_guidelines(&self) -> &[String] {
         &self.guidelines
+    }
+
+    fn prepare_arguments(
+        &self,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        Ok(arguments::without_nulls(arguments, &["offset", "limit"]))
     }
 
     fn execute<'a>(

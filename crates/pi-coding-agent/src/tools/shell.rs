@@ -102,16 +102,16 @@ pub async fn run(
             () = cancel.cancelled(), if stopped.is_none() => {
                 stopped = Some(ShellEnd::Aborted);
                 group.kill();
-                give_up = Some(Instant::now() + grace_after_kill(exit));
+                give_up = Some(Instant::now() + grace_after_kill(exit.is_some()));
             }
             () = until(deadline), if stopped.is_none() => {
                 stopped = Some(ShellEnd::TimedOut(exit));
                 group.kill();
-                give_up = Some(Instant::now() + grace_after_kill(exit));
+                give_up = Some(Instant::now() + grace_after_kill(exit.is_some()));
             }
             () = until(give_up) => break,
             status = child.wait(), if exit.is_none() => {
-                exit = Some((exit_code(status), started.elapsed()));
+                exit = Some((exit_code(&status), started.elapsed()));
                 group.shell_ended();
                 give_up = Some(Instant::now() + IDLE_GRACE);
             }
@@ -133,8 +133,8 @@ pub async fn run(
     })
 }
 
-fn grace_after_kill<T>(exit: Option<T>) -> Duration {
-    if exit.is_some() { IDLE_GRACE } else { KILL_GRACE }
+fn grace_after_kill(shell_ended: bool) -> Duration {
+    if shell_ended { IDLE_GRACE } else { KILL_GRACE }
 }
 
 async fn until(moment: Option<Instant>) {
@@ -182,7 +182,7 @@ fn start(command: &ShellCommand) -> io::Result<(Child, Receiver)> {
     Ok((child, Receiver::from_owned_fd(reader.into())?))
 }
 
-fn exit_code(status: io::Result<ExitStatus>) -> i32 {
+fn exit_code(status: &io::Result<ExitStatus>) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
     match status {
         Ok(status) => status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools};
@@ -132,7 +132,7 @@ impl Tools {
         updates: &Updates,
     ) -> futures_util::future::BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let tool = self.0.iter().find(|tool| tool.definition().name == name).unwrap();
-        let arguments: Map<String, Value> = arguments.as_object().unwrap().clone();
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let arguments = tool.prepare_arguments(arguments).unwrap();
         let seen = updates.clone();
         let on_update = Arc::new(move |output| seen.0.lock().unwrap().push(output));

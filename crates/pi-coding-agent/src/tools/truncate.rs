@@ -93,7 +93,7 @@ pub fn head_of(start: &str, totals: Totals, limits: Limits) -> TruncationResult 
     let first_line_exceeds_limit = kept.lines == 0 && kept.by == TruncatedBy::Bytes;
     TruncationResult {
         first_line_exceeds_limit,
-        ..cut(start.get(..end).unwrap_or_default().to_owned(), kept, totals, limits)
+        ..cut(start.get(..end).unwrap_or_default(), &kept, totals, limits)
     }
 }
 
@@ -131,7 +131,7 @@ pub fn tail_of(end: &str, totals: Totals, limits: Limits) -> TruncationResult {
     }
     TruncationResult {
         last_line_partial,
-        ..cut(end.get(start..).unwrap_or_default().to_owned(), kept, totals, limits)
+        ..cut(end.get(start..).unwrap_or_default(), &kept, totals, limits)
     }
 }
 
@@ -202,13 +202,13 @@ fn whole(text: &str, totals: Totals, limits: Limits) -> TruncationResult {
     }
 }
 
-fn cut(content: String, kept: Kept, totals: Totals, limits: Limits) -> TruncationResult {
+fn cut(content: &str, kept: &Kept, totals: Totals, limits: Limits) -> TruncationResult {
     TruncationResult {
         truncated: true,
         truncated_by: Some(kept.by),
         output_lines: kept.lines,
         output_bytes: count(content.len()),
-        ..whole(&content, totals, limits)
+        ..whole(content, totals, limits)
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn text_within_both_limits_stays_whole() {
-        for text in ["", "a", "a\n", &lines(2000), &lines(2000).trim_end().to_owned()] {
+        for text in ["", "a", "a\n", &lines(2000), lines(2000).trim_end()] {
             let result = truncate_head(text, Limits::default());
             assert_eq!((result.truncated, result.truncated_by), (false, None));
             assert_eq!(result.content, text);

@@ -91,3 +91,6 @@ fn write(target: &Path, content: &str) -> Result<(), ToolError> {
     replace_file(target, content.as_bytes(), || Ok(()))
         .map_err(|error| ToolError::new(errno::message(&error, "open", target)))
 }
+
+#[cfg(test)]
+mod tests;

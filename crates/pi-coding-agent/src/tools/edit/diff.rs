@@ -287,3 +287,66 @@ impl<'a> Hunk<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What `patch` would make of a unified diff.
+    fn patched(old: &str, patch: &str) -> String {
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let mut out = String::new();
+        let mut at = 0;
+        let mut lines = patch.split_inclusive('\n').skip(2).peekable();
+        while let Some(line) = lines.next() {
+            if let Some(header) = line.strip_prefix("@@ -") {
+                let (start, rest) = header.split_once(',').unwrap();
+                let start: usize = start.parse().unwrap();
+                let empty = rest.starts_with("0 ");
+                let upto = if empty { start } else { start - 1 };
+                out.extend(old[at..upto].iter().copied());
+                at = upto;
+                continue;
+            }
+            let (sign, text) = line.split_at(1);
+            let open = lines.next_if(|next| next.starts_with('\\')).is_some();
+            let text = if open { text.trim_end_matches('\n') } else { text };
+            match sign {
+                "+" => out.push_str(text),
+                _ => {
+                    assert_eq!(old[at], text);
+                    at += 1;
+                    if sign == " " {
+                        out.push_str(text);
+                    }
+                }
+            }
+        }
+        out.extend(old[at..].iter().copied());
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn the_patch_turns_the_old_text_into_the_new_one(
+            old in "([ab]?\n){0,30}[ab]?",
+            cuts in proptest::collection::vec((0_usize..60, "[ab\n]{0,4}"), 2..7),
+        ) {
+            let mut cuts: Vec<_> = cuts.into_iter().map(|(at, new)| (at.min(old.len()), new)).collect();
+            cuts.sort();
+            let splices: Vec<Splice> = cuts
+                .chunks_exact(2)
+                .map(|pair| Splice { range: pair[0].0..pair[1].0, new: pair[0].1.clone().into_bytes() })
+                .filter(|splice| old.as_bytes()[splice.range.clone()] != splice.new)
+                .collect();
+            let mut new = old.clone();
+            for splice in splices.iter().rev() {
+                new.replace_range(splice.range.clone(), std::str::from_utf8(&splice.new).unwrap());
+            }
+            let got = describe("f", old.as_bytes(), &splices);
+            prop_assert_eq!(patched(&old, &got.patch), new, "{}", got.patch);
+        }
+    }
+}

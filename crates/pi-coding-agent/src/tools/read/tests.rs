@@ -84,7 +84,8 @@ async fn long_files_stop_after_2000_lines_and_count_the_empty_line_at_their_end(
             "maxLines": 2000, "maxBytes": 51200,
         })
     );
-    assert_eq!(bed.text("read", json!({"path": "2001", "offset": 2})).await, &numbered(2001)[2..]);
+    let rest = bed.text("read", json!({"path": "2001", "offset": 2})).await;
+    assert_eq!(format!("1\n{rest}"), numbered(2001));
     let limited = bed.text("read", json!({"path": "2001", "limit": 2000})).await;
     assert!(limited.ends_with("2000\n\n[2 more lines in file. Use offset=2001 to continue.]"));
     let over = bed.text("read", json!({"path": "2001", "limit": 2500})).await;

@@ -148,7 +148,8 @@ mod tests {
                 let stop = end.unwrap_or(lines.len()).min(lines.len());
                 let want = lines[start..stop].join("\n");
                 prop_assert_eq!(got.totals, Totals::of(&want));
-                prop_assert_eq!(got.first_line_bytes as usize, want.split('\n').next().unwrap().len());
+                let first = want.split('\n').next().unwrap();
+                prop_assert_eq!(got.first_line_bytes, first.len() as u64);
                 prop_assert_eq!(got.text, want);
             }
         }
