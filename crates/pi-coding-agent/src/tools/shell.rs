@@ -152,6 +152,10 @@ fn spawn(command: &ShellCommand) -> Result<(Child, Receiver), ShellError> {
 }
 
 fn start(command: &ShellCommand) -> io::Result<(Child, Receiver)> {
+    if command.shell.is_absolute() {
+        // Told here, as the program that makes a session could only exit with a code.
+        rustix::fs::access(&command.shell, rustix::fs::Access::EXEC_OK)?;
+    }
     let (reader, writer) = io::pipe()?;
     let mut process = match program::session_leader() {
         // A session of its own takes the terminal away, so nothing can ask the user behind our
