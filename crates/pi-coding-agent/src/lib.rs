@@ -1,7 +1,8 @@
 //! pi, a coding agent for the terminal.
 //!
-//! Owns: the command line, settings, trust, context files and the system prompt. Never: talks to a
-//! model or a session file itself; that is done by the crates below.
+//! Owns: the command line, settings, trust, resources, tools, the choice of a model, and the modes.
+//! Never: knows how a vendor's bytes look or how a session line is encoded; that is done by the
+//! crates below.
 
 pub mod cli;
 pub mod env;
@@ -10,4 +11,5 @@ pub mod models;
 pub mod resources;
 pub mod settings;
 pub mod tool_selection;
+pub mod tools;
 pub mod trust;

@@ -1,0 +1,186 @@
+//! The built-in tools: files and commands for the model.
+//!
+//! Owns: what each tool is called, takes, does and answers. Never: decides which tools are on,
+//! reads settings or the environment (both are handed in), or draws anything.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_agent::{Tool, ToolError};
+use pi_ai::{ConstrainedSampling, ImageResize, Strictness};
+use serde_json::Value;
+
+mod arguments;
+pub mod bash;
+pub mod edit;
+pub mod errno;
+pub mod image;
+pub mod mutation_queue;
+pub mod output;
+pub mod path;
+pub mod read;
+pub mod replace_file;
+pub mod shell;
+#[cfg(test)]
+mod testing;
+pub mod truncate;
+pub mod write;
+
+use mutation_queue::MutationQueue;
+use shell::ProcessGroups;
+
+/// Names of the built-in tools that are on unless something says otherwise, in the order the
+/// model sees them.
+pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+
+/// Every built-in tool, in the order the model sees them. They share one queue for file changes.
+pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
+    let queue = MutationQueue::default();
+    vec![
+        Arc::new(read::ReadTool::new(Arc::clone(context))),
+        Arc::new(bash::BashTool::new(Arc::clone(context))),
+        Arc::new(edit::EditTool::new(Arc::clone(context), queue.clone())),
+        Arc::new(write::WriteTool::new(Arc::clone(context), queue)),
+    ]
+}
+
+/// What the tools know of the world. Fixed for the life of a session, but for `session`.
+#[derive(Debug)]
+pub struct ToolContext {
+    /// Relative paths start here, and commands run here.
+    pub cwd: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+    /// The environment commands inherit. The tools add their own variables at each call.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Its `bin` comes first on the `PATH` of commands.
+    pub agent_dir: PathBuf,
+    /// Full outputs go here.
+    pub temp_dir: PathBuf,
+    /// Setting `shellPath`; relative to `cwd`, `~` allowed.
+    pub shell_path: Option<String>,
+    /// Setting `shellCommandPrefix`: a line put before every command.
+    pub shell_command_prefix: Option<String>,
+    /// Everything commands have started and that may still run.
+    pub processes: ProcessGroups,
+    /// What changes while the session runs.
+    pub session: Arc<dyn ToolSession>,
+}
+
+impl ToolContext {
+    /// The absolute path a model means.
+    pub fn resolve(&self, path: &str) -> PathBuf {
+        path::resolve(path, &self.cwd, self.home.as_deref())
+    }
+
+    fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+}
+
+/// The session as tools see it, asked at each call.
+pub trait ToolSession: Send + Sync + fmt::Debug {
+    /// What commands may know of the session.
+    fn variables(&self) -> SessionVariables;
+
+    /// The model that will read the results.
+    fn model(&self) -> ToolModel;
+
+    /// Setting `images.autoResize`.
+    fn auto_resize_images(&self) -> bool {
+        true
+    }
+}
+
+/// Values of `PI_SESSION_ID`, `PI_SESSION_FILE`, `PI_PROVIDER`, `PI_MODEL` and
+/// `PI_REASONING_LEVEL`; what is `None` is not set at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionVariables {
+    pub session_id: Option<String>,
+    /// Absent for a session that is not kept.
+    pub session_file: Option<PathBuf>,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub reasoning_level: Option<String>,
+}
+
+/// What matters of a model to the tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolModel {
+    pub id: String,
+    pub sees_images: bool,
+    /// Its own image size, where it has one.
+    pub image_resize: Option<ImageResize>,
+}
+
+fn definition(name: &str, description: &str, parameters: Value) -> pi_ai::Tool {
+    pi_ai::Tool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+        constrained_sampling: Some(ConstrainedSampling::JsonSchema { strict: Strictness::Prefer }),
+    }
+}
+
+fn aborted() -> ToolError {
+    ToolError::new("Operation aborted")
+}
+
+/// Runs `work` off the async threads. It goes on to its end even if nobody waits any more.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(failed) => Err(ToolError::new(format!("The tool failed: {failed}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_four_tools_come_in_the_order_the_model_sees() {
+        let bed = testing::Bed::new();
+        let tools = builtin_tools(&bed.context());
+        let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
+        assert_eq!(names, DEFAULT_TOOLS);
+    }
+
+    #[test]
+    fn definitions_are_short_and_plain() {
+        let bed = testing::Bed::new();
+        let mut size = 0;
+        for tool in builtin_tools(&bed.context()) {
+            let definition = serde_json::to_value(tool.definition()).unwrap();
+            assert_eq!(
+                definition["constrainedSampling"],
+                json!({"type": "json_schema", "strict": "prefer"})
+            );
+            let keys: Vec<&String> = definition["parameters"].as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["type", "required", "properties"]);
+            let sent = json!({
+                "name": definition["name"],
+                "description": definition["description"],
+                "input_schema": definition["parameters"],
+            });
+            size += sent.to_string().len();
+        }
+        assert!(size <= 2300, "{size} bytes");
+    }
+
+    #[test]
+    fn every_tool_is_listed_in_the_prompt() {
+        let bed = testing::Bed::new();
+        for tool in builtin_tools(&bed.context()) {
+            let snippet = tool.prompt_snippet().unwrap();
+            assert!(!snippet.contains('\n') && snippet.len() < 60);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The tool that creates or overwrites a file.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
+use serde_json::json;
+
+use super::mutation_queue::MutationQueue;
+use super::replace_file::replace_file;
+use super::{ToolContext, aborted, arguments, blocking, definition, errno};
+
+/// Creates or overwrites a file, bytes as given.
+#[derive(Debug)]
+pub struct WriteTool {
+    context: Arc<ToolContext>,
+    queue: MutationQueue,
+    definition: pi_ai::Tool,
+    guidelines: Vec<String>,
+}
+
+impl WriteTool {
+    /// `queue` is shared with every other tool that changes files.
+    pub fn new(context: Arc<ToolContext>, queue: MutationQueue) -> Self {
+        let definition = definition(
+            "write",
+            "Create a file or replace all of its content. Missing parent folders are created.",
+            json!({
+                "type": "object",
+                "required": ["path", "content"],
+                "properties": {
+                    "path": {"type": "string", "description": "File path, relative or absolute"},
+                    "content": {"type": "string", "description": "The whole new content"},
+                },
+            }),
+        );
+        let guidelines = vec!["Use write for new files and full rewrites only.".to_owned()];
+        Self { context, queue, definition, guidelines }
+    }
+}
+
+impl Tool for WriteTool {
+    fn definition(&self) -> &pi_ai::Tool {
+        &self.definition
+    }
+
+    fn prompt_snippet(&self) -> Option<&str> {
+        Some("Create or overwrite a file")
+    }
+
+    fn prompt_guidelines(&self) -> &[String] {
+        &self.guidelines
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call: ToolCallInput<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let given = arguments::text(&call.arguments, "path");
+        let content = arguments::text(&call.arguments, "content");
+        // The place in the queue is taken here, so that it follows the order of the calls.
+        let prepared = given.and_then(|given| {
+            let target = self.context.resolve(&given);
+            let turn = self.queue.join(&target);
+            Ok((given, content?, target, turn))
+        });
+        Box::pin(async move {
+            let (given, content, target, mut turn) = prepared?;
+            call.cancel.run_until_cancelled(turn.wait()).await.ok_or_else(aborted)?;
+            if call.cancel.is_cancelled() {
+                return Err(aborted());
+            }
+            // Once begun, a write is not given up half way: the turn ends with the write itself.
+            blocking(move || {
+                let _turn = turn;
+                write(&target, &content)
+            })
+            .await?;
+            Ok(ToolOutput::text(format!("Successfully wrote to {given}")))
+        })
+    }
+}
+
+fn write(target: &Path, content: &str) -> Result<(), ToolError> {
+    if let Some(parent) = target.parent() {
+        fs::create_dir_all(parent)
+            .map_err(|error| ToolError::new(errno::message(&error, "mkdir", parent)))?;
+    }
+    replace_file(target, content.as_bytes(), || Ok(()))
+        .map_err(|error| ToolError::new(errno::message(&error, "open", target)))
+}
+
+#[cfg(test)]
+mod tests;
