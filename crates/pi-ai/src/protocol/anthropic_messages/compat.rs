@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::protocol::vendor::Vendor;
 use crate::types::{Model, ModelCost};
 
 /// The switches with their defaults filled in.
@@ -36,8 +37,7 @@ impl Compat {
         let switch = |name: &str| model.compat.as_ref()?.get(name)?.as_bool();
         let on = |name: &str| switch(name).unwrap_or(true);
         let off = |name: &str| switch(name).unwrap_or(false);
-        let is_openrouter =
-            model.provider == "openrouter" || model.base_url.contains("openrouter.ai");
+        let is_openrouter = Vendor::OpenRouter.serves(model);
         Self {
             eager_tool_input_streaming: on("supportsEagerToolInputStreaming"),
             long_cache_retention: on("supportsLongCacheRetention"),

@@ -1,18 +1,22 @@
-//! Headers of a request.
+//! Headers of a request, but for the caller's: the driver adds those last.
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
 
 use super::compat::Compat;
 use super::options::Options;
 use super::thinking::Thinking;
+use crate::protocol::vendor::Vendor;
+use crate::protocol::vendor_headers::{
+    add_header, add_vendor_headers, brings_credential, cached_session,
+};
 use crate::stream::Context;
-use crate::types::{CacheRetention, InputBlock, Message, Model, StreamOptions, UserContent};
+use crate::types::{Model, StreamOptions};
 
 /// Any of these with a value stands for a key.
-const AUTH_HEADERS: [&str; 3] = ["authorization", "x-api-key", "cf-aig-authorization"];
+const CREDENTIALS: [&str; 3] = ["authorization", "x-api-key", "cf-aig-authorization"];
 /// Part of every OAuth access token of Anthropic.
 const OAUTH_TOKEN_MARK: &str = "sk-ant-oat";
-const COPILOT: &str = "github-copilot";
 
 /// What of a request asks for beta features.
 pub(super) struct BetaNeeds<'a> {
@@ -43,8 +47,7 @@ impl BetaNeeds<'_> {
     }
 }
 
-/// All headers but the client's name: the protocol's, then the model's, then those that depend on
-/// the conversation, then the caller's, who may also delete.
+/// The protocol's own headers, then the model's, then those that depend on the conversation.
 ///
 /// # Errors
 /// There is neither a key nor a header that stands for one, or a header cannot be sent.
@@ -55,87 +58,48 @@ pub(super) fn build(
     needs: &BetaNeeds<'_>,
 ) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-    headers.insert("anthropic-dangerous-direct-browser-access", HeaderValue::from_static("true"));
-    let key = options.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-    if let Some(key) = key {
-        let (name, value) = if model.provider == COPILOT || key.contains(OAUTH_TOKEN_MARK) {
-            (AUTHORIZATION, format!("Bearer {key}"))
-        } else {
-            (HeaderName::from_static("x-api-key"), key.to_owned())
-        };
-        headers.insert(name, header_value("API key", &value)?);
-    }
+    add_header(&mut headers, "accept", "application/json")?;
+    add_header(&mut headers, "anthropic-version", "2023-06-01")?;
+    add_header(&mut headers, "anthropic-dangerous-direct-browser-access", "true")?;
+    add_key(&mut headers, model, options)?;
     let betas = needs.names();
     if !betas.is_empty() {
-        set(&mut headers, "anthropic-beta", Some(&betas.join(",")))?;
+        add_header(&mut headers, "anthropic-beta", &betas.join(","))?;
     }
+    // The driver would let ours win, but a model's list of betas replaces the computed one.
     for (name, value) in model.headers.iter().flatten() {
-        set(&mut headers, name, Some(value))?;
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
+        {
+            headers.insert(name, value);
+        }
     }
-    if let (Some(name), Some(session)) = (needs.compat.session_header, &options.session_id)
-        && options.cache_retention != CacheRetention::None
-    {
-        set(&mut headers, name, Some(session))?;
+    if let (Some(name), Some(session)) = (needs.compat.session_header, cached_session(options)) {
+        add_header(&mut headers, name, session)?;
     }
-    if model.provider == COPILOT {
-        set_copilot_headers(&mut headers, &context.messages);
-    }
-    for (name, value) in &options.headers {
-        set(&mut headers, name, value.as_deref())?;
-    }
-
-    let is_filled = |name: &&str| {
-        headers.get(*name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty())
-    };
-    if key.is_none() && !AUTH_HEADERS.iter().any(is_filled) {
-        return Err(format!("No API key for provider: {}", model.provider));
-    }
+    add_vendor_headers(&mut headers, model, context, options)?;
     Ok(headers)
 }
 
-fn set(headers: &mut HeaderMap, name: &str, value: Option<&str>) -> Result<(), String> {
-    let header = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|error| format!("Header name {name:?} cannot be sent: {error}"))?;
-    match value {
-        Some(value) => drop(headers.insert(header, header_value(name, value)?)),
-        None => drop(headers.remove(header)),
+fn add_key(headers: &mut HeaderMap, model: &Model, options: &StreamOptions) -> Result<(), String> {
+    let key = options.api_key.as_deref().map(str::trim).unwrap_or_default();
+    if key.is_empty() {
+        return if brings_credential(model, options, &CREDENTIALS) {
+            Ok(())
+        } else {
+            Err(format!("No API key for provider: {}", model.provider))
+        };
+    }
+    let name = if Vendor::GitHubCopilot.serves(model) || key.contains(OAUTH_TOKEN_MARK) {
+        add_header(headers, "authorization", &format!("Bearer {key}"))?;
+        "authorization"
+    } else {
+        add_header(headers, "x-api-key", key)?;
+        "x-api-key"
+    };
+    if let Some(value) = headers.get_mut(name) {
+        // Keeps it out of debug output and of HTTP/2's compression tables.
+        value.set_sensitive(true);
     }
     Ok(())
-}
-
-/// The value is kept out of debug output and of HTTP/2 compression tables, for it may be a secret.
-fn header_value(name: &str, value: &str) -> Result<HeaderValue, String> {
-    let mut header = HeaderValue::from_str(value)
-        .map_err(|error| format!("{name} cannot be sent in a header: {error}"))?;
-    header.set_sensitive(true);
-    Ok(header)
-}
-
-/// Who the turn belongs to, and whether pictures come along: GitHub bills by it.
-fn set_copilot_headers(headers: &mut HeaderMap, messages: &[Message]) {
-    let last = messages.iter().rev().find(|message| !matches!(message, Message::System(_)));
-    let initiator = match last {
-        None | Some(Message::User(_)) => "user",
-        Some(_) => "agent",
-    };
-    headers.insert("x-initiator", HeaderValue::from_static(initiator));
-    headers.insert("openai-intent", HeaderValue::from_static("conversation-edits"));
-    if messages.iter().any(has_image) {
-        headers.insert("copilot-vision-request", HeaderValue::from_static("true"));
-    }
-}
-
-fn has_image(message: &Message) -> bool {
-    let blocks = match message {
-        Message::User(user) => match &user.content {
-            UserContent::Blocks(blocks) => blocks,
-            UserContent::Text(_) => return false,
-        },
-        Message::ToolResult(result) => &result.content,
-        Message::System(_) | Message::Assistant(_) => return false,
-    };
-    blocks.iter().any(|block| matches!(block, InputBlock::Image(_)))
 }
