@@ -86,7 +86,7 @@ pub struct ToolOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// An error result that keeps its details.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
     /// Ends the run after the batch, if every result of the batch says so.
     #[serde(skip_serializing_if = "Option::is_none")]

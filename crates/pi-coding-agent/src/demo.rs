@@ -11,12 +11,17 @@ use pi_ai::faux::{FauxBlock, FauxProvider, FauxTurn, FauxUsage};
 use pi_ai::{Context, InputBlock, Message, Modality, Model, ToolResultMessage};
 use serde_json::json;
 
-const PROVIDER: &str = "faux";
+/// Provider id of the scripted model.
+pub(crate) const PROVIDER: &str = "faux";
 const MODEL: &str = "demo";
 
-/// Whether this is the demo model.
-pub(crate) fn is_demo(model: &Model) -> bool {
-    model.provider == PROVIDER && model.id == MODEL
+/// Whether the command line names the demo: `--model faux/demo`, or the provider beside it.
+pub(crate) fn is_asked_for(provider: Option<&str>, pattern: Option<&str>) -> bool {
+    let Some(pattern) = pattern else { return false };
+    match provider {
+        Some(provider) => provider == PROVIDER && pattern == MODEL,
+        None => pattern.split_once('/') == Some((PROVIDER, MODEL)),
+    }
 }
 
 /// The demo model.

@@ -107,7 +107,7 @@ pub(crate) fn report(error: &AppError) {
 }
 
 /// Puts one line on standard error.
-fn complain(text: &str) {
+pub(crate) fn complain(text: &str) {
     _ = writeln!(io::stderr().lock(), "{text}");
 }
 

@@ -1,0 +1,48 @@
+//! The door to the models: every request gets its key, its headers and its address here.
+
+use std::sync::Arc;
+
+use pi_agent::StreamFn;
+use pi_ai::{AssistantStream, Context, Model, Protocols, SimpleStreamOptions};
+
+use crate::models::ModelRegistry;
+
+/// Resolves keys at each request, since a command or another process may give a new one.
+#[derive(Debug)]
+pub(crate) struct ModelDoor {
+    registry: ModelRegistry,
+    protocols: Protocols,
+    /// `--api-key`; goes before every other source.
+    api_key: Option<String>,
+}
+
+impl ModelDoor {
+    pub(crate) fn new(
+        registry: ModelRegistry,
+        protocols: Protocols,
+        api_key: Option<String>,
+    ) -> Self {
+        Self { registry, protocols, api_key }
+    }
+}
+
+impl StreamFn for ModelDoor {
+    fn stream(
+        &self,
+        model: &Arc<Model>,
+        context: Context,
+        mut options: SimpleStreamOptions,
+    ) -> AssistantStream {
+        // A key may come from a command, which must not hold up other work of this thread.
+        let auth = tokio::task::block_in_place(|| {
+            self.registry.request_auth(model, self.api_key.as_deref())
+        });
+        match auth {
+            Ok(auth) => {
+                auth.apply(&mut options.base);
+                self.protocols.stream_simple(&auth.addressed(model), context, options)
+            }
+            Err(error) => AssistantStream::failed(model, error.to_string()),
+        }
+    }
+}
