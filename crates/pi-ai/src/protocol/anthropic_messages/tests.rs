@@ -5,6 +5,7 @@ mod answers;
 mod conversation;
 mod recorded;
 mod requests;
+mod scenarios;
 mod stream_splits;
 mod strict_tools;
 

@@ -17,7 +17,7 @@ use crate::types::{
 /// Server-side threads are out of our scope: we never ask for them.
 const THREADS_BETA: &str = "message-threads-2026-08-12";
 
-fn shared_dir() -> Option<PathBuf> {
+pub(super) fn shared_dir() -> Option<PathBuf> {
     let dir = pi_test::shared_dir();
     if dir.is_none() {
         println!("left out: no shared folder");
