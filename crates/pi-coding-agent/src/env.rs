@@ -4,6 +4,7 @@
 //! Never: changes the environment. Nothing else in the program reads a variable.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -15,6 +16,8 @@ pub mod registry;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Env {
     variables: BTreeMap<String, String>,
+    /// As the process got them, for the commands it runs.
+    raw: BTreeMap<OsString, OsString>,
     home: PathBuf,
 }
 
@@ -32,12 +35,11 @@ pub struct Proxies {
 impl Env {
     /// Bytes that are no UTF-8 are replaced: no variable pi reads needs them.
     pub fn from_process() -> Self {
-        let variables = std::env::vars_os()
-            .map(|(name, value)| {
-                (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
-            })
-            .collect();
-        Self { variables, home: std::env::home_dir().unwrap_or_else(|| PathBuf::from(".")) }
+        let raw: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let lossy = |text: &OsString| text.to_string_lossy().into_owned();
+        let variables = raw.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
+        let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
+        Self { variables, raw, home }
     }
 
     /// An environment that holds just `variables`; home is `HOME`, or `/nonexistent`.
@@ -47,7 +49,8 @@ impl Env {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let home = variables.get("HOME").map_or("/nonexistent", String::as_str).into();
-        Self { variables, home }
+        let raw = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { variables, raw, home }
     }
 
     /// The variable's value; an empty one counts as not set.
@@ -127,11 +130,17 @@ impl Env {
         self.get(registry::VISUAL).or_else(|| self.get(registry::EDITOR))
     }
 
-    /// What commands started by pi get on top of pi's own environment.
-    pub fn for_children(offline: bool) -> Vec<(&'static str, &'static str)> {
-        let mut variables = vec![("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")];
+    /// Where temporary files go.
+    pub fn temp_dir(&self) -> PathBuf {
+        PathBuf::from(self.get(registry::TMPDIR).unwrap_or("/tmp"))
+    }
+
+    /// What commands inherit. The tools add who started them and what session they belong to.
+    pub fn for_commands(&self, offline: bool) -> BTreeMap<OsString, OsString> {
+        let mut variables = self.raw.clone();
         if offline {
-            variables.extend([(registry::OFFLINE, "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
+            variables.insert(registry::OFFLINE.into(), "1".into());
+            variables.insert("PI_SKIP_VERSION_CHECK".into(), "1".into());
         }
         variables
     }
@@ -284,9 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn children_are_told_who_started_them() {
-        assert_eq!(Env::for_children(false), [("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")]);
-        assert!(Env::for_children(true).contains(&("PI_SKIP_VERSION_CHECK", "1")));
+    fn a_pi_inside_an_offline_pi_is_quiet_too() {
+        let env = Env::for_tests([("A", "b")]);
+        assert_eq!(env.for_commands(false), [("A".into(), "b".into())].into());
+        let offline = env.for_commands(true);
+        for name in ["PI_OFFLINE", "PI_SKIP_VERSION_CHECK"] {
+            assert_eq!(offline.get(std::ffi::OsStr::new(name)), Some(&"1".into()), "{name}");
+        }
     }
 
     #[test]

@@ -93,11 +93,10 @@ async fn prompt_all(
     Ok(last)
 }
 
-/// Puts warnings on standard error. Losing that stream loses nothing else.
+/// Puts warnings on standard error.
 pub(crate) fn warn(warnings: &[Warning]) {
-    let mut err = io::stderr().lock();
     for warning in warnings {
-        _ = writeln!(err, "{}", warning);
+        complain(&warning.to_string());
     }
 }
 
@@ -106,9 +105,9 @@ pub(crate) fn report(error: &AppError) {
     complain(&error.report());
 }
 
-/// Puts one line on standard error.
+/// Puts one line on standard error. Losing that stream loses nothing else.
 pub(crate) fn complain(text: &str) {
-    _ = writeln!(io::stderr().lock(), "{text}");
+    drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
 /// Puts text on standard output. A reader that left is no error: it has what it wanted.

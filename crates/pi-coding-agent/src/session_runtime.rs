@@ -3,17 +3,19 @@
 //! Owns: joining the product's parts (tools, prompt, keys, hooks) to a [`Harness`], and stopping
 //! them. Never: reads arguments or settings files, prints, or knows which mode it serves.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
+use pi_agent::agent_loop::StreamFn;
 use pi_agent::harness::{
     Harness, HarnessConfig, PromptBuilder, RetrySettings, SessionListener, SessionListenerId,
 };
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
-use pi_agent::agent_loop::StreamFn;
 use pi_ai::{Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +55,7 @@ pub(crate) struct ToolParts {
     pub(crate) home: PathBuf,
     pub(crate) agent_dir: PathBuf,
     pub(crate) temp_dir: PathBuf,
-    pub(crate) environment: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) shell_path: Option<String>,
     pub(crate) shell_command_prefix: Option<String>,
     pub(crate) auto_resize_images: bool,
@@ -77,17 +79,17 @@ impl fmt::Debug for AgentSession {
 
 impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
-        let SessionParts { session, tools, .. } = &parts;
-        let live = Arc::new(LiveSession::new(session, tools.auto_resize_images));
+        let SessionParts { session, tools, .. } = parts;
+        let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
         let processes = ProcessGroups::default();
         let context = Arc::new(ToolContext {
             cwd: session.cwd().to_path_buf(),
-            home: Some(tools.home.clone()),
-            environment: tools.environment.clone(),
-            agent_dir: tools.agent_dir.clone(),
-            temp_dir: tools.temp_dir.clone(),
-            shell_path: tools.shell_path.clone(),
-            shell_command_prefix: tools.shell_command_prefix.clone(),
+            home: Some(tools.home),
+            environment: tools.environment,
+            agent_dir: tools.agent_dir,
+            temp_dir: tools.temp_dir,
+            shell_path: tools.shell_path,
+            shell_command_prefix: tools.shell_command_prefix,
             processes: processes.clone(),
             session: Arc::<LiveSession>::clone(&live),
         });
@@ -106,7 +108,7 @@ impl AgentSession {
         };
         let harness = Harness::new(HarnessConfig {
             agent,
-            session: parts.session,
+            session,
             prompt: parts.prompt,
             retry: parts.retry,
         });

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_agent::harness::RetrySettings;
 use pi_agent::session::{Header, Session};
-use pi_ai::auth::Environment;
+use pi_ai::auth::{Environment, Secret};
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
-use pi_ai::{CacheRetention, Identity, Model, Protocols, SimpleStreamOptions, StreamOptions};
+use pi_ai::{Identity, Model, Protocols, SimpleStreamOptions, StreamOptions};
 
-use crate::cli::{CliOptions, SessionSource, VERSION};
 use crate::cli::input::{self, AttachedImage, Prompt};
+use crate::cli::{CliOptions, SessionSource, VERSION};
+use crate::demo;
 use crate::env::Env;
 use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::models::{
@@ -27,10 +28,9 @@ use crate::resources::system_prompt::{self, PromptParts};
 use crate::session_runtime::{AgentSession, ModelDoor, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
 use crate::tool_selection::active_tools;
-use crate::tools::image::{self, ImageLimits};
 use crate::tools::BUILTIN_TOOLS;
+use crate::tools::image::{self, ImageLimits};
 use crate::trust::{self, TrustQuestion};
-use crate::demo;
 
 mod session;
 
@@ -57,7 +57,10 @@ impl Startup {
         let launch_dir = session::current_directory()?;
         let agent_dir = env.agent_dir();
         let mut warnings = options.warnings.clone();
-        let here = SettingsSources::read(&agent_dir, trust::project_dir(&launch_dir, &agent_dir).as_deref());
+        let here = SettingsSources::read(
+            &agent_dir,
+            trust::project_dir(&launch_dir, &agent_dir).as_deref(),
+        );
         let dir = session::directory(&options.session, here.session_dir(), &env, &launch_dir);
         let home_dir = home_of_new_session(&options, &env, &launch_dir, &mut warnings)?;
         let session = session::open(&options.session, &dir, &env, &home_dir, &mut warnings)?;
@@ -117,7 +120,7 @@ impl Startup {
 
     /// The models this run may use.
     pub(crate) fn models(&mut self) -> Result<ModelRegistry, AppError> {
-        let registry = registry(&self.env, self.transport()?);
+        let registry = registry(&self.env, &self.transport()?);
         for problem in registry.config_problems() {
             self.warnings.push(Warning::new(problem.to_string()));
         }
@@ -159,9 +162,7 @@ impl Startup {
         self.check_key(&registry, &choice.model)?;
 
         let options = self.request_options();
-        let protocols = registry.protocols().clone();
-        let door =
-            ModelDoor::new(registry, protocols, self.options.model.api_key.take());
+        let door = ModelDoor::new(registry, self.options.model.api_key.take().map(Secret::new));
         let active = active_tools(
             &BUILTIN_TOOLS,
             self.settings.default_tools.as_deref(),
@@ -327,8 +328,8 @@ fn home_of_new_session(
     Ok(project)
 }
 
-fn registry(env: &Env, transport: Arc<HttpTransport>) -> ModelRegistry {
-    let mut protocols: Protocols = pi_ai::protocol::builtin(&transport);
+fn registry(env: &Env, transport: &Arc<HttpTransport>) -> ModelRegistry {
+    let mut protocols: Protocols = pi_ai::protocol::builtin(transport);
     protocols.register(pi_ai::faux::API, demo::protocol());
     let environment: Environment = env.variables().clone().into_iter().collect();
     let mut registry = ModelRegistry::load(&env.agent_dir(), environment, protocols);

@@ -32,9 +32,8 @@ pub mod write;
 use mutation_queue::MutationQueue;
 use shell::ProcessGroups;
 
-/// Names of the built-in tools that are on unless something says otherwise, in the order the
-/// model sees them.
-pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+/// Names of the built-in tools, in the order the model sees them.
+pub const BUILTIN_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 /// Every built-in tool, in the order the model sees them. They share one queue for file changes.
 pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
@@ -150,7 +149,7 @@ mod tests {
         let bed = testing::Bed::new();
         let tools = builtin_tools(&bed.context());
         let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-        assert_eq!(names, DEFAULT_TOOLS);
+        assert_eq!(names, BUILTIN_TOOLS);
     }
 
     #[test]

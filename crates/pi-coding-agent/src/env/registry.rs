@@ -16,6 +16,7 @@ pub const EXTRA_CA_CERTS: &str = "NODE_EXTRA_CA_CERTS";
 pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 pub const VISUAL: &str = "VISUAL";
 pub const EDITOR: &str = "EDITOR";
+pub const TMPDIR: &str = "TMPDIR";
 
 /// A variable and what it does, in one line of Markdown.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +30,7 @@ const fn variable(name: &'static str, effect: &'static str) -> Variable {
 }
 
 /// Variables pi reads. Provider keys stand in the table of providers.
-pub const READ: [Variable; 14] = [
+pub const READ: [Variable; 15] = [
     variable(AGENT_DIR, "Directory of the user's configuration; default `~/.pi/agent`."),
     variable(
         SESSION_DIR,
@@ -56,6 +57,10 @@ pub const READ: [Variable; 14] = [
     ),
     variable(VISUAL, "Command of the external editor."),
     variable(EDITOR, "Command of the external editor when `VISUAL` is not set."),
+    variable(
+        TMPDIR,
+        "Directory of full command outputs and of the demo's project; default `/tmp`.",
+    ),
 ];
 
 /// Variables pi sets for the commands it runs.

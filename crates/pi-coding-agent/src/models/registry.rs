@@ -204,6 +204,11 @@ impl ModelRegistry {
         !self.needs_key(provider) || self.keys.is_available(self.key_request(provider))
     }
 
+    /// The protocols requests can be sent with.
+    pub fn protocols(&self) -> &Protocols {
+        &self.protocols
+    }
+
     /// Whether this build speaks the model's protocol.
     pub fn speaks(&self, model: &Model) -> bool {
         self.protocols.get(&model.api).is_some()

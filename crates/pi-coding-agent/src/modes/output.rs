@@ -33,6 +33,26 @@ enum Job {
 #[error("standard output is closed")]
 pub(crate) struct Closed;
 
+impl From<mpsc::error::SendError<Job>> for Closed {
+    fn from(_: mpsc::error::SendError<Job>) -> Self {
+        Self
+    }
+}
+
+impl From<oneshot::error::RecvError> for Closed {
+    fn from(_: oneshot::error::RecvError) -> Self {
+        Self
+    }
+}
+
+/// Records are plain data, whose serialisation has no failing case; half a record would break the
+/// reader, so one that fails counts like a lost reader.
+impl From<serde_json::Error> for Closed {
+    fn from(_: serde_json::Error) -> Self {
+        Self
+    }
+}
+
 impl LineWriter {
     pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
         let (jobs, receiver) = mpsc::channel(LINES_IN_FLIGHT);
@@ -41,18 +61,16 @@ impl LineWriter {
 
     /// Queues one record; waits while the reader is behind.
     pub(crate) async fn line(&self, record: &(impl Serialize + Sync)) -> Result<(), Closed> {
-        // Records are our own plain data, whose serialisation has no failing case; an empty line
-        // would break the reader, so a failure is treated like a lost reader.
-        let mut line = serde_json::to_vec(record).map_err(|_| Closed)?;
+        let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.jobs.send(Job::Line(line)).await.map_err(|_| Closed)
+        Ok(self.jobs.send(Job::Line(line)).await?)
     }
 
     /// Waits until everything queued so far is written.
     pub(crate) async fn flush(&self) -> Result<(), Closed> {
         let (done, is_done) = oneshot::channel();
-        self.jobs.send(Job::Flush(done)).await.map_err(|_| Closed)?;
-        is_done.await.map_err(|_| Closed)
+        self.jobs.send(Job::Flush(done)).await?;
+        Ok(is_done.await?)
     }
 
     /// Writes what is queued and gives the outcome.
@@ -79,7 +97,7 @@ fn write_lines(mut jobs: mpsc::Receiver<Job>, mut out: impl Write) -> io::Result
         batch.clear();
         for done in flushed.drain(..) {
             // Whoever asked may have stopped waiting.
-            _ = done.send(());
+            drop(done.send(()));
         }
     }
     Ok(())

@@ -60,6 +60,6 @@ impl Signals {
 /// refuses to restore the signal's default.
 pub(crate) fn die_by_interrupt() -> Stop {
     // Refused or not, what is left to do is the same: to end with the signal's exit code.
-    _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    drop(signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT));
     Stop::Interrupt
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pi_agent::StreamFn;
-use pi_ai::{AssistantStream, Context, Model, Protocols, SimpleStreamOptions};
+use pi_ai::auth::Secret;
+use pi_ai::{AssistantStream, Context, Model, SimpleStreamOptions};
 
 use crate::models::ModelRegistry;
 
@@ -11,18 +12,13 @@ use crate::models::ModelRegistry;
 #[derive(Debug)]
 pub(crate) struct ModelDoor {
     registry: ModelRegistry,
-    protocols: Protocols,
     /// `--api-key`; goes before every other source.
-    api_key: Option<String>,
+    api_key: Option<Secret>,
 }
 
 impl ModelDoor {
-    pub(crate) fn new(
-        registry: ModelRegistry,
-        protocols: Protocols,
-        api_key: Option<String>,
-    ) -> Self {
-        Self { registry, protocols, api_key }
+    pub(crate) fn new(registry: ModelRegistry, api_key: Option<Secret>) -> Self {
+        Self { registry, api_key }
     }
 }
 
@@ -35,12 +31,12 @@ impl StreamFn for ModelDoor {
     ) -> AssistantStream {
         // A key may come from a command, which must not hold up other work of this thread.
         let auth = tokio::task::block_in_place(|| {
-            self.registry.request_auth(model, self.api_key.as_deref())
+            self.registry.request_auth(model, self.api_key.as_ref())
         });
         match auth {
             Ok(auth) => {
                 auth.apply(&mut options.base);
-                self.protocols.stream_simple(&auth.addressed(model), context, options)
+                self.registry.protocols().stream_simple(&auth.addressed(model), context, options)
             }
             Err(error) => AssistantStream::failed(model, error.to_string()),
         }

@@ -20,11 +20,8 @@ impl LoopHooks for ImageFilter {
         &'a self,
         messages: Vec<AgentMessage>,
     ) -> BoxFuture<'a, Vec<AgentMessage>> {
-        let messages = if self.block {
-            messages.into_iter().map(without_images).collect()
-        } else {
-            messages
-        };
+        let messages =
+            if self.block { messages.into_iter().map(without_images).collect() } else { messages };
         Box::pin(std::future::ready(messages))
     }
 }

@@ -30,7 +30,7 @@ impl LiveSession {
 
     /// The first agent stays.
     pub(super) fn attach(&self, agent: WeakAgent) {
-        _ = self.agent.set(agent);
+        drop(self.agent.set(agent));
     }
 }
 

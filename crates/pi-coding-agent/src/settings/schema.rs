@@ -4,6 +4,7 @@
 //! endless number counts as not there. Unknown keys stay in [`Settings::raw`].
 
 use indexmap::IndexMap;
+use pi_agent::QueueMode;
 use pi_ai::{ThinkingBudgets, ThinkingLevel};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -96,15 +97,6 @@ pub struct BranchSummarySettings {
 pub struct ImageSettings {
     pub auto_resize: bool,
     pub block_images: bool,
-}
-
-/// How many queued messages one delivery takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueMode {
-    All,
-    #[default]
-    OneAtATime,
 }
 
 /// How to reach providers that offer several ways.

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{
-    Session, SessionDir, SessionError, looks_like_path, new_session_id,
-};
+use pi_agent::session::{Session, SessionDir, SessionError, looks_like_path, new_session_id};
 
 use crate::cli::{SessionChoice, SessionSource};
 use crate::env::Env;
@@ -46,9 +44,8 @@ pub(super) fn open(
         let id = id.unwrap_or_else(new_session_id);
         return Session::in_memory(cwd, id).map_err(|error| failed(&error));
     }
-    let create = |id| {
-        Session::create(&dir.for_cwd(cwd), cwd, id, None).map_err(|error| failed(&error))
-    };
+    let create =
+        |id| Session::create(&dir.for_cwd(cwd), cwd, id, None).map_err(|error| failed(&error));
     match &choice.source {
         SessionSource::New => create(new_session_id()),
         SessionSource::Newest => match dir.newest(cwd) {
