@@ -31,7 +31,7 @@ impl Records {
     pub(crate) async fn begin(header: &Header) -> Self {
         let writer = LineWriter::new(io::stdout());
         // A reader that is gone already shows again at the first event.
-        drop(writer.line(header).await);
+        writer.line(header).await.unwrap_or_default();
         Self { writer: Arc::new(writer) }
     }
 

@@ -97,7 +97,7 @@ fn write_lines(mut jobs: mpsc::Receiver<Job>, mut out: impl Write) -> io::Result
         batch.clear();
         for done in flushed.drain(..) {
             // Whoever asked may have stopped waiting.
-            drop(done.send(()));
+            done.send(()).unwrap_or_default();
         }
     }
     Ok(())

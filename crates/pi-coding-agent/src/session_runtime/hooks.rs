@@ -77,7 +77,7 @@ mod tests {
         let message =
             AgentMessage::user(vec![InputBlock::text("Read image file [image/png]"), image], 1);
         let open = ImageFilter { block: false }.transform_context(vec![message.clone()]).await;
-        assert_eq!(open, [message.clone()]);
+        assert_eq!(open, std::slice::from_ref(&message));
         let blocked = ImageFilter { block: true }.transform_context(vec![message]).await;
         let text = InputBlock::text("Read image file [image/png]\nImage reading is disabled.");
         assert_eq!(blocked, [AgentMessage::user(vec![text], 1)]);
