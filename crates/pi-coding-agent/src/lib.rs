@@ -5,7 +5,6 @@
 //! crates below.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 pub mod cli;
@@ -39,8 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, AppError> {
     let arguments: Vec<String> =
         arguments.into_iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let terminals =
-        Terminals { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() };
+    let terminals = modes::terminals();
     match cli::parse(&arguments, terminals)? {
         Invocation::Version => modes::say(&format!("{}\n", cli::VERSION))?,
         Invocation::Help => modes::say(cli::HELP)?,

@@ -3,11 +3,12 @@
 //! Owns: standard output and standard error, signals, exit codes. A mode takes prompts, gives them
 //! to an [`AgentSession`] one after the other, and shows what becomes of them.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::pin::pin;
 
 use futures_util::future::BoxFuture;
 
+use crate::cli::Terminals;
 use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::session_runtime::{AgentSession, RunOutcome};
@@ -91,6 +92,11 @@ async fn prompt_all(
         last = Some(session.prompt(prompt).await?);
     }
     Ok(last)
+}
+
+/// Which of the standard streams are terminals.
+pub(crate) fn terminals() -> Terminals {
+    Terminals { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
 }
 
 /// Puts warnings on standard error.
