@@ -54,7 +54,12 @@ fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError
         .enable_all()
         .build()
         .context(ErrorKind::Internal, || "Cannot start the runtime")?;
-    let code = runtime.block_on(serve_options(options, terminals));
+    // As a task of the pool: the connection's task then takes turns with it on one thread, where
+    // the main thread would have to be woken for every piece of an answer.
+    let run = runtime.spawn(serve_options(options, terminals));
+    let code = runtime.block_on(run).unwrap_or_else(|error| {
+        Err(AppError::internal("The run ended unexpectedly").with_source(error))
+    });
     // Blocking work of a run that was stopped has nobody to report to.
     runtime.shutdown_background();
     code
