@@ -48,18 +48,13 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
 }
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
-    // Two threads: one for the run, one for signals and output while the run computes.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread: a run waits for the network nearly all its life, and an answer arrives in
+    // thousands of small pieces, each of which would have to wake another thread.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context(ErrorKind::Internal, || "Cannot start the runtime")?;
-    // As a task of the pool: the connection's task then takes turns with it on one thread, where
-    // the main thread would have to be woken for every piece of an answer.
-    let run = runtime.spawn(serve_options(options, terminals));
-    let code = runtime.block_on(run).unwrap_or_else(|error| {
-        Err(AppError::internal("The run ended unexpectedly").with_source(error))
-    });
+    let code = runtime.block_on(serve_options(options, terminals));
     // Blocking work of a run that was stopped has nobody to report to.
     runtime.shutdown_background();
     code
