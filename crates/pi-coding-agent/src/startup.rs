@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_agent::harness::RetrySettings;
 use pi_agent::session::{Header, Session};
-use pi_ai::auth::{Environment, Secret};
+use pi_ai::auth::Environment;
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
 use pi_ai::{Identity, Model, Protocols, SimpleStreamOptions, StreamOptions};
 
@@ -162,7 +162,7 @@ impl Startup {
         self.check_key(&registry, &choice.model)?;
 
         let options = self.request_options();
-        let door = ModelDoor::new(registry, self.options.model.api_key.take().map(Secret::new));
+        let door = ModelDoor::new(registry, self.options.model.api_key.take());
         let active = active_tools(
             &BUILTIN_TOOLS,
             self.settings.default_tools.as_deref(),
