@@ -48,7 +48,7 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
 }
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
-    // Two threads: one for the run, one for signals and output while the run computes.
+    // The run and the wait for signals share the main thread; tools run on these two.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -162,7 +162,7 @@ impl Startup {
         self.check_key(&registry, &choice.model)?;
 
         let options = self.request_options();
-        let door = ModelDoor::new(registry, self.options.model.api_key.take());
+        let door = ModelDoor::new(Arc::new(registry), self.options.model.api_key.take());
         let active = active_tools(
             &BUILTIN_TOOLS,
             self.settings.default_tools.as_deref(),
