@@ -48,7 +48,7 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
 }
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
-    // The run and the wait for signals share the main thread; tools run on these two.
+    // The run waits for signals in its own task, which nothing may block; tools are tasks beside it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
