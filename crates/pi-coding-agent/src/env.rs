@@ -116,18 +116,9 @@ impl Env {
         }
     }
 
-    /// PEM files with certificate authorities to trust.
-    pub fn certificate_files(&self) -> CertificateFiles {
-        let file = |name| self.get(name).map(|path| self.expand_home(path));
-        CertificateFiles {
-            extra: file(registry::EXTRA_CA_CERTS),
-            replacement: file(registry::SSL_CERT_FILE),
-        }
-    }
-
-    /// Command of the user's editor.
-    pub fn editor(&self) -> Option<&str> {
-        self.get(registry::VISUAL).or_else(|| self.get(registry::EDITOR))
+    /// PEM file with certificate authorities to trust beside those of the system.
+    pub fn extra_certificates(&self) -> Option<PathBuf> {
+        self.get(registry::EXTRA_CA_CERTS).map(|path| self.expand_home(path))
     }
 
     /// Where temporary files go.
@@ -189,15 +180,6 @@ impl fmt::Debug for Env {
             .field("variables", &self.variables.keys())
             .finish()
     }
-}
-
-/// Paths of PEM files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CertificateFiles {
-    /// Trusted beside the built-in ones.
-    pub extra: Option<PathBuf>,
-    /// Trusted in place of the built-in ones.
-    pub replacement: Option<PathBuf>,
 }
 
 impl Proxies {
@@ -284,12 +266,6 @@ mod tests {
         let env = Env::for_tests([("OPENAI_API_KEY", "sk-secret")]);
         let text = format!("{env:?}");
         assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
-    }
-
-    #[test]
-    fn visual_wins_over_editor() {
-        assert_eq!(Env::for_tests([("VISUAL", "v"), ("EDITOR", "e")]).editor(), Some("v"));
-        assert_eq!(Env::for_tests([("EDITOR", "e")]).editor(), Some("e"));
     }
 
     #[test]
