@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use pi_ai::CacheRetention;
+
+use crate::paths;
 
 pub mod registry;
 
@@ -139,27 +141,11 @@ impl Env {
     /// The path a user wrote, absolute: `~` is home, the rest starts at `base`; `.` and `..` are
     /// folded without looking at the disk.
     pub fn resolve_path(&self, base: &Path, path: &str) -> PathBuf {
-        let mut folded = PathBuf::new();
-        for part in base.join(self.expand_home(path)).components() {
-            match part {
-                Component::CurDir => {}
-                Component::ParentDir => {
-                    folded.pop();
-                }
-                part => folded.push(part),
-            }
-        }
-        folded
+        paths::fold(&base.join(self.expand_home(path)))
     }
 
     fn expand_home(&self, path: &str) -> PathBuf {
-        match path.strip_prefix('~') {
-            Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with(['/', std::path::MAIN_SEPARATOR]) => {
-                self.home.join(rest.trim_start_matches(['/', std::path::MAIN_SEPARATOR]))
-            }
-            _ => PathBuf::from(path),
-        }
+        paths::expand_home(path, &self.home)
     }
 
     fn switch(&self, name: &str) -> Option<bool> {

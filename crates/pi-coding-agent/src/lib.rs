@@ -13,6 +13,7 @@ pub mod env;
 pub mod error;
 pub mod models;
 mod modes;
+mod paths;
 pub mod resources;
 mod session_runtime;
 pub mod settings;
