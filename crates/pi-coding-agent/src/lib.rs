@@ -13,6 +13,7 @@ pub mod env;
 pub mod error;
 pub mod models;
 mod modes;
+mod paths;
 pub mod resources;
 mod session_runtime;
 pub mod settings;
@@ -49,7 +50,8 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
     // One thread: a run waits for the network nearly all its life, and an answer arrives in
-    // thousands of small pieces, each of which would have to wake another thread.
+    // thousands of small pieces, each of which would have to wake another thread. Nothing that
+    // blocks may run on it: signals wait there too.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -61,8 +61,12 @@ async fn drive(
                     audience.flush().await;
                     return Ok(Ending::Stopped(signals::die_by_interrupt()));
                 }
-                // Told twice: whoever sends it does not want to wait.
-                (stop, Some(_)) => return Ok(Ending::Stopped(stop)),
+                // Told twice: whoever sends it does not want to wait. The tools' tasks may not get
+                // to end their processes before the program is gone.
+                (stop, Some(_)) => {
+                    session.kill_processes();
+                    return Ok(Ending::Stopped(stop));
+                }
                 (stop, None) => {
                     stopping = Some(stop);
                     audience.fall_silent();
@@ -89,7 +93,7 @@ async fn prompt_all(
         if session.is_stopped() {
             break;
         }
-        last = Some(session.prompt(prompt).await?);
+        last = Some(session.prompt(prompt.into_blocks()).await?);
     }
     Ok(last)
 }

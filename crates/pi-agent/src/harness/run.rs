@@ -140,7 +140,13 @@ impl Inner {
                 AgentMessage::ToolResult(result) => {
                     answered.insert(result.tool_call_id.as_str());
                 }
-                AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::ToolUse => {
+                // Calls of such an answer are never run.
+                AgentMessage::Assistant(answer)
+                    if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
+                {
+                    return;
+                }
+                AgentMessage::Assistant(answer) => {
                     for call in answer.tool_calls().filter(|c| !answered.contains(c.id.as_str())) {
                         let message = AgentMessage::ToolResult(Arc::new(ToolResultMessage {
                             tool_call_id: call.id.clone(),
@@ -158,7 +164,7 @@ impl Inner {
                     }
                     return;
                 }
-                AgentMessage::Assistant(_) | AgentMessage::User(_) => return,
+                AgentMessage::User(_) => return,
                 _ => {}
             }
         }

@@ -13,9 +13,8 @@ pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
 pub const ALL_PROXY: &str = "ALL_PROXY";
 pub const NO_PROXY: &str = "NO_PROXY";
 pub const EXTRA_CA_CERTS: &str = "NODE_EXTRA_CA_CERTS";
+/// Read by the TLS library itself.
 pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
-pub const VISUAL: &str = "VISUAL";
-pub const EDITOR: &str = "EDITOR";
 pub const TMPDIR: &str = "TMPDIR";
 
 /// A variable and what it does, in one line of Markdown.
@@ -30,7 +29,7 @@ const fn variable(name: &'static str, effect: &'static str) -> Variable {
 }
 
 /// Variables pi reads. Provider keys stand in the table of providers.
-pub const READ: [Variable; 15] = [
+pub const READ: [Variable; 13] = [
     variable(AGENT_DIR, "Directory of the user's configuration; default `~/.pi/agent`."),
     variable(
         SESSION_DIR,
@@ -55,8 +54,6 @@ pub const READ: [Variable; 15] = [
         SSL_CERT_FILE,
         "PEM file of certificate authorities trusted in place of the built-in ones.",
     ),
-    variable(VISUAL, "Command of the external editor."),
-    variable(EDITOR, "Command of the external editor when `VISUAL` is not set."),
     variable(
         TMPDIR,
         "Directory of full command outputs and of the demo's project; default `/tmp`.",

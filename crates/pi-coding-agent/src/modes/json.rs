@@ -55,14 +55,19 @@ impl Records {
         let ending = drive(session, prompts, recorder.as_ref()).await;
         session.unsubscribe(subscription);
         drop(recorder);
-        match ending? {
-            Ending::Settled(_) => {
+        match ending {
+            Ok(Ending::Settled(_)) => {
                 self.end()?;
                 Ok(ExitCode::SUCCESS)
             }
-            Ending::Stopped(stop) => {
+            Ok(Ending::Stopped(stop)) => {
                 flush(&self.writer).await;
                 Ok(ExitCode::from(stop.exit_code()))
+            }
+            Err(error) => {
+                // Why the run broke off matters more than why its records did.
+                self.end().unwrap_or_default();
+                Err(error)
             }
         }
     }
