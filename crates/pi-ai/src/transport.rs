@@ -14,6 +14,8 @@ mod send;
 
 pub use client::{HttpTransport, ProxyConfig, TransportConfig, TransportError};
 pub use driver::HttpProtocol;
+#[cfg(test)]
+pub(crate) use headers::settle;
 
 /// Error text of an answer the caller cancelled.
 pub const ABORTED: &str = "Request aborted";

@@ -62,7 +62,12 @@ impl HttpWire for AnthropicMessages {
         request::build(model, context, options, &self.strict)
     }
 
-    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder> {
+    fn decoder(
+        &self,
+        model: &Arc<Model>,
+        _context: &Context,
+        options: &StreamOptions,
+    ) -> Box<dyn Decoder> {
         Box::new(decode::AnthropicDecoder::new(Arc::clone(model), options))
     }
 

@@ -57,7 +57,6 @@ impl HttpWire for OpenAiCompletions {
             thinking_budgets: options.thinking_budgets,
             ..Options::default()
         };
-        let own = request::with_grammar_properties(own, model, context);
         stream.protocol.extend(ProtocolOptions::from(own));
         stream
     }
@@ -71,8 +70,13 @@ impl HttpWire for OpenAiCompletions {
         request::build(model, context, options)
     }
 
-    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder> {
-        Box::new(decode::ChatDecoder::new(Arc::clone(model), options))
+    fn decoder(
+        &self,
+        model: &Arc<Model>,
+        context: &Context,
+        _options: &StreamOptions,
+    ) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::new(Arc::clone(model), context))
     }
 
     fn error_text(&self, _model: &Model, status: u16, body: &str) -> String {

@@ -96,7 +96,7 @@ impl HttpSource {
         let message = AssistantMessage::pending(&call.model, crate::now_ms());
         Self {
             builder: MessageBuilder::new(message),
-            decoder: call.wire.decoder(&call.model, &call.options),
+            decoder: call.wire.decoder(&call.model, &context, &call.options),
             parser: SseParser::new(),
             stage: Stage::Opening(Box::pin(Arc::clone(&call).open(context))),
             began: Instant::now(),

@@ -285,5 +285,5 @@ fn texts_and_notes(blocks: &[InputBlock]) -> String {
 }
 
 fn has_image(blocks: &[InputBlock]) -> bool {
-    blocks.iter().any(|block| matches!(block, InputBlock::Image(_)))
+    blocks.iter().any(InputBlock::is_image)
 }

@@ -49,7 +49,8 @@ pub(super) fn build(
         has_tools: !prepared.tools.is_empty(),
         changes_tools_in_place: frozen_tools,
     };
-    let headers = headers::build(model, context, options, &needs)?;
+    let default_headers = headers::defaults(model, options, &needs)?;
+    let conversation_headers = headers::of_conversation(model, context, options, &compat)?;
     let prefer_strict = !memory.is_over_limit(options.session_id.as_deref());
     let plan = Plan {
         model,
@@ -61,7 +62,7 @@ pub(super) fn build(
     };
     let tools = ToolWriter { compat: &compat, prefer_strict, memory };
     let body = plan.body(&prepared, &tools)?;
-    Ok(HttpRequest { url: url(model), headers, body })
+    Ok(HttpRequest { url: url(model), default_headers, conversation_headers, body })
 }
 
 struct Plan<'a> {

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::compat::{CacheKeyMode, Compat, SessionFormat};
-use crate::protocol::vendor_headers::{add_header, cached_session};
+use crate::protocol::headers::{add_header, cached_session};
 use crate::types::{CacheRetention, StreamOptions};
 
 /// Longest cache key, in characters.

@@ -1,6 +1,5 @@
 //! What a caller may ask of this protocol alone.
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,9 +17,6 @@ pub struct Options {
     pub tool_choice: Option<ToolChoice>,
     /// Used where the endpoint takes a number of thinking tokens.
     pub thinking_budgets: ThinkingBudgets,
-    /// Property that carries the text of each grammar tool, by tool name; others use `input`.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub grammar_properties: IndexMap<String, String>,
 }
 
 impl Options {
