@@ -17,6 +17,7 @@ pub mod partial_json;
 pub mod protocol;
 pub mod providers;
 pub mod retry;
+mod rows;
 pub mod stream;
 pub mod thinking;
 pub mod transport;

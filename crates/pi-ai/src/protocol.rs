@@ -15,7 +15,11 @@ use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 pub mod anthropic_messages;
 pub mod openai_completions;
 
+mod body;
+mod declared;
+mod error_body;
 mod headers;
+mod own_options;
 mod strict_schema;
 mod vendor;
 

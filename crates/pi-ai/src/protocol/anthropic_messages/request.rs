@@ -11,8 +11,9 @@ use super::thinking::Thinking;
 use super::tools::ToolWriter;
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, initial_tools, prepare};
 use crate::protocol::HttpRequest;
+use crate::protocol::body::cache_marker;
 use crate::stream::Context;
-use crate::types::{AssistantMessage, CacheRetention, Model, StreamOptions};
+use crate::types::{AssistantMessage, Model, StreamOptions};
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 /// Longest tool-call id the API takes.
@@ -57,7 +58,7 @@ pub(super) fn build(
         options,
         own: &own,
         thinking: &thinking,
-        cache_control: cache_control(options.cache_retention, &compat),
+        cache_control: cache_marker(options.cache_retention, compat.long_cache_retention),
         frozen_tools,
     };
     let tools = ToolWriter { compat: &compat, prefer_strict, memory };
@@ -131,16 +132,6 @@ fn url(model: &Model) -> String {
         base => base,
     };
     format!("{base}/v1/messages?beta=true")
-}
-
-fn cache_control(retention: CacheRetention, compat: &Compat) -> Option<Value> {
-    match retention {
-        CacheRetention::None => None,
-        CacheRetention::Long if compat.long_cache_retention => {
-            Some(json!({"type": "ephemeral", "ttl": "1h"}))
-        }
-        CacheRetention::Short | CacheRetention::Long => Some(json!({"type": "ephemeral"})),
-    }
 }
 
 /// The API takes letters, digits, `_` and `-`; the model's own ids are known to fit.

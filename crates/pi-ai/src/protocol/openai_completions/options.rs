@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::protocol::own_options;
 use crate::types::{ProtocolOptions, SimpleToolChoice, ThinkingBudgets, ThinkingLevel};
 
-/// Options of Chat Completions. Convert into [`ProtocolOptions`] to send them.
+/// Options of `openai-completions`, to be put into
+/// [`StreamOptions::protocol`](crate::StreamOptions::protocol).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Options {
@@ -20,13 +22,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads options back.
+    /// Reads the protocol's options; others in the map are left alone.
     ///
     /// # Errors
-    /// Names what has the wrong type.
+    /// An option has a value of the wrong kind.
     pub fn read(options: &ProtocolOptions) -> Result<Self, String> {
-        Self::deserialize(options)
-            .map_err(|error| format!("Options for openai-completions cannot be read: {error}"))
+        own_options::read(options)
     }
 
     /// The level asked for; `off` when none was.
@@ -37,11 +38,7 @@ impl Options {
 
 impl From<Options> for ProtocolOptions {
     fn from(options: Options) -> Self {
-        match serde_json::to_value(options) {
-            Ok(Value::Object(map)) => map,
-            // A struct of plain words always becomes an object.
-            Ok(_) | Err(_) => Self::new(),
-        }
+        own_options::write(&options)
     }
 }
 

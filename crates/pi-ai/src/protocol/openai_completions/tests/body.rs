@@ -187,7 +187,7 @@ fn options_survive_the_way_through_protocol_options() {
     assert_eq!(Options::read(&ProtocolOptions::from(options.clone())), Ok(options));
     let broken = json!({"reasoningEffort": "much"}).as_object().unwrap().clone();
     let error = Options::read(&broken).unwrap_err();
-    assert!(error.starts_with("Options for openai-completions cannot be read: "), "{error}");
+    assert!(error.starts_with("Invalid request option: "), "{error}");
 }
 
 #[test]
