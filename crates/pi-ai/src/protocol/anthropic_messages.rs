@@ -24,7 +24,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-pub use options::{Options, ThinkingDisplay, ToolChoice, simple_options};
+pub use options::{Options, ThinkingDisplay, ToolChoice};
 
 use strict_memory::StrictMemory;
 
@@ -50,7 +50,7 @@ impl HttpWire for AnthropicMessages {
         context: &Context,
         options: SimpleStreamOptions,
     ) -> StreamOptions {
-        simple_options(model, context, options)
+        options::simple_options(model, context, options)
     }
 
     fn request(

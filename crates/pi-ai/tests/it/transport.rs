@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
-use pi_ai::event::MessageBuilder;
+use pi_ai::MessageBuilder;
+use pi_ai::RequestHooks;
 use pi_ai::faux::FauxProvider;
-use pi_ai::hooks::RequestHooks;
 use pi_ai::protocol::{Decoder, HttpRequest, HttpWire, Interruption, Protocol};
-use pi_ai::stream::{AssistantStream, Context};
 use pi_ai::transport::{HttpProtocol, HttpTransport, TransportConfig};
-use pi_ai::types::{Model, SimpleStreamOptions, StopReason, StreamOptions};
+use pi_ai::{AssistantStream, Context};
+use pi_ai::{Model, SimpleStreamOptions, StopReason, StreamOptions};
 use pi_test::ModelServer;
 use serde_json::{Value, json};
 

@@ -134,7 +134,7 @@ impl From<Options> for ProtocolOptions {
 
 /// Puts unified options into this protocol's own words. The output limit is always set; with a
 /// thinking budget it is raised by the budget, so that the answer keeps the room asked for.
-pub fn simple_options(
+pub(super) fn simple_options(
     model: &Model,
     context: &Context,
     options: SimpleStreamOptions,
