@@ -34,7 +34,8 @@ fn decode(c: &mut Criterion) {
         group.throughput(Throughput::Elements(DELTAS as u64));
         group.bench_function(api, |b| {
             b.iter(|| {
-                let mut decoder = wire.decoder(&model, &StreamOptions::default());
+                let mut decoder =
+                    wire.decoder(&model, &Context::default(), &StreamOptions::default());
                 let mut builder = MessageBuilder::new(AssistantMessage::pending(&model, 0));
                 let mut parser = SseParser::new();
                 for chunk in body.as_bytes().chunks(CHUNK_BYTES) {

@@ -11,7 +11,7 @@ mod key;
 mod secret;
 mod template;
 
-pub use command::{CachedCommands, CommandError, CommandRunner, NoCommands};
+pub use command::{CommandError, CommandRunner, NoCommands};
 pub use credentials::{Credential, Credentials, CredentialsError};
 pub use environment::Environment;
 pub use key::{KeyError, KeyRequest, KeyResolver, KeySource, ResolvedKey};

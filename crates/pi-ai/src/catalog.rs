@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
+use crate::rows::{row_id, rows};
 use crate::types::{Model, ModelCost};
 
 mod files;
@@ -52,7 +53,7 @@ impl Catalog {
     /// Ids of a provider's models, without parsing them.
     pub fn ids(&self, provider: &str) -> impl Iterator<Item = &'static str> + use<> {
         let text = self.provider(provider).map_or("", |provider| provider.text);
-        lines(text).filter_map(id_of)
+        rows(text).filter_map(row_id)
     }
 
     /// One model by its exact id. Parses no other.
@@ -61,7 +62,7 @@ impl Catalog {
         if let Some(models) = provider.models.get() {
             return models.iter().find(|model| model.id == id).cloned();
         }
-        let line = lines(provider.text).find(|line| id_of(line) == Some(id))?;
+        let line = rows(provider.text).find(|row| row_id(row) == Some(id))?;
         parse(line).map(Arc::new)
     }
 
@@ -77,7 +78,7 @@ impl Catalog {
 
 impl ProviderModels {
     fn models(&self) -> &[Arc<Model>] {
-        self.models.get_or_init(|| lines(self.text).filter_map(parse).map(Arc::new).collect())
+        self.models.get_or_init(|| rows(self.text).filter_map(parse).map(Arc::new).collect())
     }
 }
 
@@ -90,16 +91,6 @@ pub fn floor_prices(cost: &mut ModelCost) {
     for price in [input, output, cache_read, cache_write].into_iter().chain(of_tiers) {
         *price = price.max(0.0);
     }
-}
-
-/// The lines that hold a model.
-fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.lines().map(|line| line.trim_end_matches(',')).filter(|line| line.starts_with('{'))
-}
-
-/// A line opens with the id. Ids that need escapes in JSON are not found this way; there are none.
-fn id_of(line: &'static str) -> Option<&'static str> {
-    line.strip_prefix("{\"id\":\"")?.split('"').next()
 }
 
 /// `None` for models that do not chat and for lines a newer pi wrote in ways unknown here.

@@ -7,13 +7,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::partial_json;
 use crate::types::{
     AssistantBlock, AssistantMessage, StopReason, TextContent, ThinkingContent, ToolCall, Usage,
 };
+
+/// Error text of an answer the caller cancelled.
+const ABORTED: &str = "Request aborted";
 
 /// What happens while an answer arrives. `content_index` is the block's index in the message.
 /// Exactly one of `Done` and `Error` comes, last; `Start` comes first unless an error comes alone.
@@ -71,8 +74,13 @@ pub enum AssistantEvent {
 }
 
 /// A call is written as the block it is, with its `type`.
-fn as_block<S: serde::Serializer>(call: &ToolCall, serializer: S) -> Result<S::Ok, S::Error> {
-    AssistantBlock::ToolCall(call.clone()).serialize(serializer)
+fn as_block<S: Serializer>(call: &ToolCall, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(tag = "type", rename_all = "camelCase")]
+    enum Block<'a> {
+        ToolCall(&'a ToolCall),
+    }
+    Block::ToolCall(call).serialize(serializer)
 }
 
 /// Builds an answer block by block and queues the events that tell of it.
@@ -267,6 +275,11 @@ impl MessageBuilder {
         let error = self.seal();
         self.events.push_back(AssistantEvent::Error { reason, error });
         self.ended = true;
+    }
+
+    /// Ends the stream because the caller cancelled; what arrived stays in the message.
+    pub fn abort(&mut self) {
+        self.fail(StopReason::Aborted, ABORTED);
     }
 
     fn push_block(&mut self, block: AssistantBlock) -> usize {

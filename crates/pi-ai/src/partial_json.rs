@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 /// # Errors
 /// What is wrong with text that is no object even after repair, followed by the text itself: the
 /// model reads this and tries again.
-pub fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
+pub(crate) fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
@@ -33,7 +33,7 @@ pub fn parse_object(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// Reads as much as there is of an object that is still arriving.
-pub fn parse_partial_object(text: &str) -> Map<String, Value> {
+pub(crate) fn parse_partial_object(text: &str) -> Map<String, Value> {
     read_partial(text).or_else(|| read_partial(&repair(text))).unwrap_or_default()
 }
 

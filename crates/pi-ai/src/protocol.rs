@@ -14,9 +14,14 @@ use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 
 pub mod anthropic_messages;
 pub mod openai_completions;
-pub mod strict_schema;
-pub mod vendor;
-pub mod vendor_headers;
+
+mod body;
+mod declared;
+mod error_body;
+mod headers;
+mod own_options;
+mod strict_schema;
+mod vendor;
 
 /// The protocols of this crate, over one transport. They are registered like anyone's: add to the
 /// result, or replace what is in it.
@@ -70,13 +75,19 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
         options: &StreamOptions,
     ) -> Result<HttpRequest, String>;
 
-    /// A fresh decoder for the answer.
-    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder>;
+    /// A fresh decoder for the answer to this request.
+    fn decoder(
+        &self,
+        model: &Arc<Model>,
+        context: &Context,
+        options: &StreamOptions,
+    ) -> Box<dyn Decoder>;
 
     /// The message text for a failed HTTP answer. Its form is part of error classification.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;
 
-    /// A second request to try once after this answer, if the protocol has one.
+    /// A second request to try once after this answer, if the protocol has one. `request` is the
+    /// first as it was built, before any hook changed it.
     fn fallback(
         &self,
         _model: &Model,
@@ -91,25 +102,45 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
 
 /// One HTTP request, body as JSON so that hooks can change it.
 ///
-/// Its `Debug` form shows no header values.
+/// Who wins where several places name a header, low to high: identity of the client,
+/// [`Self::default_headers`], headers of the model, [`Self::conversation_headers`], headers of the
+/// request's options. The driver puts them together.
+///
+/// Its `Debug` form shows no header values and no query of the URL.
 #[derive(Clone, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
-    /// The protocol's defaults, its key and session affinity. The driver adds headers of the model
-    /// where none is set, then the client's identity, and puts those of the request's options
-    /// above all. A protocol whose default gives way to a header of the model leaves it out.
-    pub headers: HeaderMap,
+    /// What every request of the protocol carries, and the key.
+    pub default_headers: HeaderMap,
+    /// What this conversation asks for, such as session affinity.
+    pub conversation_headers: HeaderMap,
     pub body: Value,
 }
 
 impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headers: Vec<&str> = self.headers.keys().map(http::HeaderName::as_str).collect();
+        let names = |headers: &HeaderMap| -> Vec<String> {
+            headers.keys().map(|name| name.as_str().to_owned()).collect()
+        };
         f.debug_struct("HttpRequest")
-            .field("url", &self.url)
-            .field("headers", &headers)
+            .field("url", &shown_url(&self.url))
+            .field("default_headers", &names(&self.default_headers))
+            .field("conversation_headers", &names(&self.conversation_headers))
             .field("body", &self.body)
             .finish()
+    }
+}
+
+/// A URL without the parts that may hold a secret: user, password, query and fragment.
+pub(crate) fn shown_url(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => url.to_owned(),
     }
 }
 
@@ -134,4 +165,36 @@ pub enum Interruption {
     Aborted,
     /// The connection broke or fell silent.
     Broken,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_of_a_request_holds_no_secret() {
+        let secret: HeaderMap =
+            [(http::header::AUTHORIZATION, http::HeaderValue::from_static("sk-1"))]
+                .into_iter()
+                .collect();
+        let request = HttpRequest {
+            url: "https://me:sk-2@host:1/v1/x?key=sk-3#sk-4".to_owned(),
+            default_headers: secret.clone(),
+            conversation_headers: secret,
+            body: Value::Null,
+        };
+        let text = format!("{request:?}");
+        assert!(text.contains("https://host:1/v1/x\"") && !text.contains("sk-"), "{text}");
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        for (url, shown) in [
+            ("nonsense/talk", "nonsense/talk"),
+            ("http://h", "http://h"),
+            ("http://a@b@h/x@y?z", "http://h/x@y"),
+        ] {
+            assert_eq!(shown_url(url), shown);
+        }
+    }
 }

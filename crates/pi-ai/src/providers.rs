@@ -7,6 +7,7 @@
 use serde::Deserialize;
 
 use crate::auth::Environment;
+use crate::rows::{row_id, rows};
 
 /// A built-in provider.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -86,18 +87,18 @@ const TABLE: &str = include_str!("../data/providers.json");
 
 /// Every built-in provider, in start-up order.
 pub fn all() -> Vec<Provider> {
-    lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    rows(TABLE).filter_map(|row| serde_json::from_str(row).ok()).collect()
 }
 
 /// One provider. Parses no other.
 pub fn find(id: &str) -> Option<Provider> {
-    let line = lines().find(|line| id_of(line) == Some(id))?;
+    let line = rows(TABLE).find(|row| row_id(row) == Some(id))?;
     serde_json::from_str(line).ok()
 }
 
 /// Ids of the built-in providers, in start-up order, without parsing them.
 pub fn ids() -> impl Iterator<Item = &'static str> {
-    lines().filter_map(id_of)
+    rows(TABLE).filter_map(row_id)
 }
 
 impl Provider {
@@ -157,14 +158,6 @@ pub fn fill_url(url: &str, environment: &Environment) -> Result<String, UnsetInU
     }
     filled.push_str(rest);
     Ok(filled)
-}
-
-fn lines() -> impl Iterator<Item = &'static str> {
-    TABLE.lines().map(|line| line.trim_end_matches(',')).filter(|line| line.starts_with('{'))
-}
-
-fn id_of(line: &'static str) -> Option<&'static str> {
-    line.strip_prefix("{\"id\":\"")?.split('"').next()
 }
 
 #[cfg(test)]
@@ -283,6 +276,7 @@ mod tests {
         assert!(bedrock.has_ambient(&environment(&["AWS_PROFILE"])));
         assert!(!bedrock.has_ambient(&environment(&["AWS_ACCESS_KEY_ID"])));
     }
+
     #[test]
     fn addresses_are_filled_from_the_environment() {
         let environment: Environment = [("ACC", "a1"), ("GW_2", "g")].into_iter().collect();

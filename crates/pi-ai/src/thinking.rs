@@ -20,6 +20,25 @@ pub fn clamp_level(model: &Model, level: ThinkingLevel) -> ThinkingLevel {
     upward.or(levels.last()).copied().unwrap_or_default()
 }
 
+/// The level to ask for: the nearest the model has, but `off` stays `off`.
+pub(crate) fn asked_level(model: &Model, level: ThinkingLevel) -> ThinkingLevel {
+    match level {
+        ThinkingLevel::Off => ThinkingLevel::Off,
+        level => clamp_level(model, level),
+    }
+}
+
+/// The provider's word for a level, where the model's map has one.
+pub(crate) fn word(model: &Model, level: ThinkingLevel) -> Option<&str> {
+    model.thinking_level_map.as_ref()?.get(&level)?.as_deref()
+}
+
+/// Whether the model can be told not to think.
+pub(crate) fn can_be_off(model: &Model) -> bool {
+    let map = model.thinking_level_map.as_ref();
+    !matches!(map.and_then(|map| map.get(&ThinkingLevel::Off)), Some(None))
+}
+
 /// Thinking tokens for a level (1,024 / 2,048 / 8,192 / 16,384 by default; levels above `high`
 /// count as `high`). `off` has none.
 pub fn budget(level: ThinkingLevel, budgets: &ThinkingBudgets) -> u64 {

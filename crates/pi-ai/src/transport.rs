@@ -12,8 +12,7 @@ mod headers;
 mod provider_retry;
 mod send;
 
-pub use client::{HttpTransport, ProxyConfig, TransportConfig, TransportError};
+pub use client::{HttpTransport, ProxyConfig, TransportConfig};
 pub use driver::HttpProtocol;
-
-/// Error text of an answer the caller cancelled.
-pub const ABORTED: &str = "Request aborted";
+#[cfg(test)]
+pub(crate) use headers::settle;

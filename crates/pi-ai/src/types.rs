@@ -15,12 +15,12 @@ pub use content::{
 };
 pub use message::{
     AssistantMessage, Diagnostic, DiagnosticError, Message, NestedCall, NestedCallStatus,
-    NestedCalls, StopReason, SystemContent, SystemMessage, ToolReference, ToolResultMessage,
-    UserContent, UserMessage,
+    NestedCalls, StopReason, SystemContent, SystemMessage, SystemTextBlock, ToolReference,
+    ToolResultMessage, UserContent, UserMessage,
 };
 pub use model::{
     ImageInputLimits, ImageResize, InputLimits, Modality, Model, ModelCost, ModelCostTier,
-    PromptCache, ThinkingLevel, ThinkingLevelMap,
+    PromptCache, ThinkingLevel, ThinkingLevelMap, UnknownThinkingLevel,
 };
 pub use options::{
     CacheRetention, Identity, ProtocolOptions, SimpleStreamOptions, SimpleToolChoice,

@@ -45,13 +45,13 @@ impl CommandRunner for NoCommands {
 
 /// Runs each command once and remembers what came of it, failure too, for as long as it lives.
 #[derive(Debug)]
-pub struct CachedCommands {
+pub(super) struct CachedCommands {
     inner: Arc<dyn CommandRunner>,
     results: Mutex<BTreeMap<String, Result<Secret, CommandError>>>,
 }
 
 impl CachedCommands {
-    pub fn new(inner: Arc<dyn CommandRunner>) -> Self {
+    pub(super) fn new(inner: Arc<dyn CommandRunner>) -> Self {
         Self { inner, results: Mutex::default() }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::command::CachedCommands;
 use super::{
-    CachedCommands, CommandError, CommandRunner, Credential, Credentials, CredentialsError,
-    Environment, Secret, Template, Unresolved,
+    CommandError, CommandRunner, Credential, Credentials, CredentialsError, Environment, Secret,
+    Template, Unresolved,
 };
 use crate::providers::{self, KeySend, Provider};
 

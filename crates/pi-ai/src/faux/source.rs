@@ -11,7 +11,6 @@ use super::script::{FauxBlock, FauxTurn};
 use crate::cost::cost_of;
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::stream::EventSource;
-use crate::transport::ABORTED;
 use crate::types::{AssistantMessage, Model, StopReason, ThinkingContent, ToolCall};
 
 /// Makes the next delta only when it is asked for.
@@ -93,7 +92,7 @@ impl FauxSource {
             biased;
             () = self.cancel.cancelled() => {
                 self.stamp();
-                self.builder.fail(StopReason::Aborted, ABORTED);
+                self.builder.abort();
                 return true;
             }
             () = silence => self.not_before = None,

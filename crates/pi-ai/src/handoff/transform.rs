@@ -202,7 +202,7 @@ fn without_user_images(user: Arc<UserMessage>, model: &Model) -> Arc<UserMessage
 }
 
 fn has_image(blocks: &[InputBlock]) -> bool {
-    blocks.iter().any(|block| matches!(block, InputBlock::Image(_)))
+    blocks.iter().any(InputBlock::is_image)
 }
 
 /// Each run of images becomes one `placeholder`.

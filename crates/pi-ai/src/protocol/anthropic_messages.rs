@@ -24,7 +24,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-pub use options::{Options, ThinkingDisplay, ToolChoice, simple_options};
+pub use options::{Options, ThinkingDisplay, ToolChoice};
 
 use strict_memory::StrictMemory;
 
@@ -50,7 +50,7 @@ impl HttpWire for AnthropicMessages {
         context: &Context,
         options: SimpleStreamOptions,
     ) -> StreamOptions {
-        simple_options(model, context, options)
+        options::simple_options(model, context, options)
     }
 
     fn request(
@@ -62,7 +62,12 @@ impl HttpWire for AnthropicMessages {
         request::build(model, context, options, &self.strict)
     }
 
-    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder> {
+    fn decoder(
+        &self,
+        model: &Arc<Model>,
+        _context: &Context,
+        options: &StreamOptions,
+    ) -> Box<dyn Decoder> {
         Box::new(decode::AnthropicDecoder::new(Arc::clone(model), options))
     }
 

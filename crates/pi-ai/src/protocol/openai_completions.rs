@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::protocol::{Decoder, HttpRequest, HttpWire};
 use crate::stream::Context;
-use crate::thinking::clamp_level;
+use crate::thinking::asked_level;
 use crate::types::{Model, ProtocolOptions, SimpleStreamOptions, StreamOptions, ThinkingLevel};
 
 mod answer;
@@ -47,17 +47,12 @@ impl HttpWire for OpenAiCompletions {
         let mut stream = options.base;
         let limit = crate::max_tokens::output_limit(model, context, stream.max_tokens);
         stream.max_tokens = Some(limit);
-        let effort = match options.reasoning {
-            ThinkingLevel::Off => ThinkingLevel::Off,
-            level => clamp_level(model, level),
-        };
+        let effort = asked_level(model, options.reasoning);
         let own = Options {
             reasoning_effort: (effort != ThinkingLevel::Off).then_some(effort),
             tool_choice: options.tool_choice.map(ToolChoice::from),
             thinking_budgets: options.thinking_budgets,
-            ..Options::default()
         };
-        let own = request::with_grammar_properties(own, model, context);
         stream.protocol.extend(ProtocolOptions::from(own));
         stream
     }
@@ -71,8 +66,13 @@ impl HttpWire for OpenAiCompletions {
         request::build(model, context, options)
     }
 
-    fn decoder(&self, model: &Arc<Model>, options: &StreamOptions) -> Box<dyn Decoder> {
-        Box::new(decode::ChatDecoder::new(Arc::clone(model), options))
+    fn decoder(
+        &self,
+        model: &Arc<Model>,
+        context: &Context,
+        _options: &StreamOptions,
+    ) -> Box<dyn Decoder> {
+        Box::new(decode::ChatDecoder::new(Arc::clone(model), context))
     }
 
     fn error_text(&self, _model: &Model, status: u16, body: &str) -> String {

@@ -31,11 +31,11 @@ const REFUSED: [&str; 16] = [
 ];
 
 /// Says whether a provider refuses a keyword with this value, beyond what all refuse.
-pub type RefusesKeyword<'a> = &'a dyn Fn(&str, &Value) -> bool;
+pub(super) type RefusesKeyword<'a> = &'a dyn Fn(&str, &Value) -> bool;
 
 /// Why a schema cannot be strict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotStrict {
+pub(super) enum NotStrict {
     #[error("the provider has no strict tools")]
     Unsupported,
     #[error("its schema is not an object schema at the root")]
@@ -61,10 +61,10 @@ pub enum NotStrict {
 /// A tool that must be strict cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Tool {tool:?} requires strict arguments, but {reason}")]
-pub struct StrictRequired {
-    pub tool: String,
+pub(super) struct StrictRequired {
+    pub(super) tool: String,
     #[source]
-    pub reason: NotStrict,
+    pub(super) reason: NotStrict,
 }
 
 /// The strict form of a tool's parameters; `None` when the tool goes without: it does not ask, or
@@ -72,7 +72,7 @@ pub struct StrictRequired {
 ///
 /// # Errors
 /// The tool requires what is not possible.
-pub fn strict_parameters(
+pub(super) fn strict_parameters(
     tool: &Tool,
     supported: bool,
     refuses: RefusesKeyword<'_>,
@@ -98,7 +98,10 @@ pub fn strict_parameters(
 ///
 /// # Errors
 /// The first thing found that the subset has not.
-pub fn strict_schema(schema: &Value, refuses: RefusesKeyword<'_>) -> Result<Value, NotStrict> {
+pub(super) fn strict_schema(
+    schema: &Value,
+    refuses: RefusesKeyword<'_>,
+) -> Result<Value, NotStrict> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(NotStrict::Root);
     }

@@ -5,7 +5,7 @@ use crate::types::Model;
 /// Hosts with ways of their own. Several may match one model, e.g. the `openai` provider pointed at
 /// somebody else's URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vendor {
+pub(super) enum Vendor {
     AntLing,
     Cerebras,
     Chutes,
@@ -27,7 +27,7 @@ pub enum Vendor {
 
 impl Vendor {
     /// Whether this vendor serves `model`. The case of the URL does not matter.
-    pub fn serves(self, model: &Model) -> bool {
+    pub(super) fn serves(self, model: &Model) -> bool {
         let (providers, url_parts) = self.marks();
         if providers.contains(&model.provider.as_str()) {
             return true;

@@ -89,7 +89,7 @@ impl fmt::Debug for ProxyConfig {
 
 /// The client cannot be built from its configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum TransportError {
+pub(super) enum TransportError {
     #[error("the proxy address for {kind} requests is not valid")]
     Proxy { kind: &'static str, source: reqwest::Error },
     #[error("the extra root certificates are not valid PEM")]
@@ -114,12 +114,12 @@ impl HttpTransport {
     ///
     /// # Errors
     /// The configuration is wrong; every call says so again.
-    pub fn client(&self) -> Result<&Client, &TransportError> {
+    pub(super) fn client(&self) -> Result<&Client, &TransportError> {
         self.client.get_or_init(|| build(&self.config)).as_ref()
     }
 
     /// `pi/<version> (<os>; <arch>)`.
-    pub fn user_agent(&self) -> String {
+    pub(super) fn user_agent(&self) -> String {
         let version = self.config.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
         format!("pi/{version} ({}; {})", std::env::consts::OS, std::env::consts::ARCH)
     }

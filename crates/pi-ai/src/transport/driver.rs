@@ -14,8 +14,7 @@ use reqwest::Response;
 use super::client::HttpTransport;
 use super::failure;
 use super::send::{Call, Failure};
-use super::sse::SseParser;
-use super::{ABORTED, sse};
+use super::sse::{EventTooLarge, SseParser};
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{Decoder, HttpWire, Interruption, Protocol};
 use crate::stream::{AssistantStream, Context, EventSource};
@@ -96,7 +95,7 @@ impl HttpSource {
         let message = AssistantMessage::pending(&call.model, crate::now_ms());
         Self {
             builder: MessageBuilder::new(message),
-            decoder: call.wire.decoder(&call.model, &call.options),
+            decoder: call.wire.decoder(&call.model, &context, &call.options),
             parser: SseParser::new(),
             stage: Stage::Opening(Box::pin(Arc::clone(&call).open(context))),
             began: Instant::now(),
@@ -146,22 +145,23 @@ impl HttpSource {
             Step::Opened(Ok(response)) => self.stage = Stage::Reading(Box::new(response)),
             Step::Opened(Err(failed)) => {
                 self.builder.message_mut().retry_after_ms = failed.retry_after_ms;
-                self.close(StopReason::Error, failed.text);
+                self.break_off(failed.text);
             }
             Step::Chunk(bytes) => self.decode(&bytes),
             Step::End => {
                 let Self { call, builder, decoder, parser, .. } = self;
                 parser.finish(|name, data| event(call, decoder.as_mut(), builder, name, data));
                 decoder.end(builder);
-                self.close(StopReason::Error, "Stream ended without its closing event".to_owned());
+                self.break_off("Stream ended without its closing event".to_owned());
             }
             Step::Broken(text) => {
                 self.decoder.interrupted(Interruption::Broken, &mut self.builder);
-                self.close(StopReason::Error, text);
+                self.break_off(text);
             }
             Step::Aborted => {
                 self.decoder.interrupted(Interruption::Aborted, &mut self.builder);
-                self.close(StopReason::Aborted, ABORTED.to_owned());
+                self.stage = Stage::Over;
+                self.builder.abort();
             }
         }
     }
@@ -170,8 +170,8 @@ impl HttpSource {
         let Self { call, builder, decoder, parser, .. } = self;
         let parsed =
             parser.push(bytes, |name, data| event(call, decoder.as_mut(), builder, name, data));
-        if let Err(sse::EventTooLarge) = parsed {
-            self.take(Step::Broken(sse::EventTooLarge.to_string()));
+        if let Err(too_large @ EventTooLarge) = parsed {
+            self.take(Step::Broken(too_large.to_string()));
         } else if self.builder.is_ended()
             && let Stage::Reading(response) = std::mem::replace(&mut self.stage, Stage::Over)
         {
@@ -180,9 +180,9 @@ impl HttpSource {
     }
 
     /// Lets go of the connection; ends the message unless the decoder has done so.
-    fn close(&mut self, reason: StopReason, text: String) {
+    fn break_off(&mut self, text: String) {
         self.stage = Stage::Over;
-        self.builder.fail(reason, text);
+        self.builder.fail(StopReason::Error, text);
     }
 }
 

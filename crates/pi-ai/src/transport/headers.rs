@@ -1,37 +1,42 @@
 //! Who wins when several places name a header.
 //!
-//! Low to high: identity of the client, headers of the model, headers of the protocol (its
-//! defaults, key and session affinity), headers of the request.
+//! Low to high: identity of the client, the protocol's defaults and key, headers of the model,
+//! what the conversation asks for, headers of the request.
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::client::HttpTransport;
+use crate::protocol::HttpRequest;
 use crate::types::{Model, StreamOptions};
 
-/// Completes the headers a protocol has built for `url`.
+/// The headers `request` goes out with.
 ///
 /// # Errors
-/// A header of the request has a name or value HTTP cannot carry; the text names it.
-pub(super) fn complete(
-    headers: &mut HeaderMap,
-    url: &str,
+/// A header of the model or of the options has a name or value HTTP cannot carry; the text names
+/// it.
+pub(crate) fn settle(
+    request: &HttpRequest,
     model: &Model,
     options: &StreamOptions,
     transport: &HttpTransport,
-) -> Result<(), String> {
-    for (name, value) in model.headers.iter().flatten() {
-        add(headers, &name_of(name)?, value)?;
-    }
-    add(headers, &CONTENT_TYPE, "application/json")?;
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let agent = options.identity.user_agent.clone().unwrap_or_else(|| transport.user_agent());
-    add(headers, &USER_AGENT, &agent)?;
+    headers.insert(USER_AGENT, value_of(&USER_AGENT, &agent)?);
     if options.identity.attribution {
-        for (name, value) in attribution(url, &model.provider) {
-            add(headers, &name_of(name)?, value)?;
+        for (name, value) in attribution(&request.url, &model.provider) {
+            headers.insert(*name, HeaderValue::from_static(value));
         }
     }
+    replace(&mut headers, &request.default_headers);
+    for (name, value) in model.headers.iter().flatten() {
+        let name = name_of(name)?;
+        headers.insert(name.clone(), value_of(&name, value)?);
+    }
+    replace(&mut headers, &request.conversation_headers);
     for (name, value) in &options.headers {
         let name = name_of(name)?;
         match value {
@@ -43,15 +48,13 @@ pub(super) fn complete(
             }
         }
     }
-    Ok(())
+    Ok(headers)
 }
 
-/// Adds a header nothing of higher rank has set.
-fn add(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), String> {
-    if !headers.contains_key(name) {
-        headers.insert(name.clone(), value_of(name, value)?);
+fn replace(headers: &mut HeaderMap, with: &HeaderMap) {
+    for (name, value) in with {
+        headers.insert(name.clone(), value.clone());
     }
-    Ok(())
 }
 
 /// Headers by which these providers count the products that use them.
@@ -95,18 +98,29 @@ mod tests {
     use crate::transport::TransportConfig;
     use crate::types::Identity;
 
-    fn completed(
-        model: &Model,
-        protocol: &[(&'static str, &str)],
-        options: &StreamOptions,
-    ) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in protocol {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
-        }
-        let transport = HttpTransport::new(TransportConfig::default());
-        complete(&mut headers, &model.base_url, model, options, &transport).unwrap();
+    fn map(headers: &[(&'static str, &str)]) -> HeaderMap {
         headers
+            .iter()
+            .map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_str(v).unwrap()))
+            .collect()
+    }
+
+    fn request(
+        url: &str,
+        defaults: &[(&'static str, &str)],
+        conversation: &[(&'static str, &str)],
+    ) -> HttpRequest {
+        HttpRequest {
+            url: url.to_owned(),
+            default_headers: map(defaults),
+            conversation_headers: map(conversation),
+            body: serde_json::Value::Null,
+        }
+    }
+
+    fn settled(model: &Model, request: &HttpRequest, options: &StreamOptions) -> HeaderMap {
+        let transport = HttpTransport::new(TransportConfig::default());
+        settle(request, model, options, &transport).unwrap()
     }
 
     fn model(headers: &[(&str, &str)]) -> Model {
@@ -115,17 +129,26 @@ mod tests {
     }
 
     #[test]
-    fn precedence_runs_from_identity_over_model_and_protocol_to_the_request() {
-        let model = model(&[("User-Agent", "editor"), ("x-b", "model"), ("x-c", "model")]);
+    fn precedence_runs_from_identity_over_protocol_model_and_conversation_to_the_request() {
+        let ranks = ["user-agent", "x-model", "x-conversation", "x-request"];
+        let named = |from: usize, value: &'static str| -> Vec<(&'static str, &'static str)> {
+            ranks.iter().skip(from).map(|name| (*name, value)).collect()
+        };
         let options = StreamOptions {
-            headers: [("X-C".to_owned(), Some("request".to_owned()))].into(),
+            headers: [("X-Request".to_owned(), Some("request".to_owned()))].into(),
             ..StreamOptions::default()
         };
-        let headers = completed(&model, &[("x-b", "protocol"), ("x-c", "protocol")], &options);
-        assert_eq!(headers["user-agent"], "editor");
-        assert_eq!(headers["x-b"], "protocol");
-        assert_eq!(headers["x-c"], "request");
+        let request = request("", &named(0, "default"), &named(2, "conversation"));
+        let headers = settled(&model(&named(1, "model")), &request, &options);
+        assert_eq!(headers["user-agent"], "default");
+        assert_eq!(headers["x-model"], "model");
+        assert_eq!(headers["x-conversation"], "conversation");
+        assert_eq!(headers["x-request"], "request");
         assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(
+            settled(&model(&[("User-Agent", "editor")]), &request, &options)["user-agent"],
+            "editor"
+        );
     }
 
     #[test]
@@ -134,17 +157,18 @@ mod tests {
             headers: [("Authorization".to_owned(), None), ("user-agent".to_owned(), None)].into(),
             ..StreamOptions::default()
         };
-        let headers = completed(&model(&[]), &[("authorization", "Bearer k")], &options);
+        let request = request("", &[("authorization", "Bearer k")], &[]);
+        let headers = settled(&model(&[]), &request, &options);
         assert_eq!(headers.len(), 1, "{headers:?}");
     }
 
     #[test]
     fn the_client_names_itself_as_told() {
-        let plain = completed(&model(&[]), &[], &StreamOptions::default());
+        let plain = settled(&model(&[]), &request("", &[], &[]), &StreamOptions::default());
         assert!(plain["user-agent"].to_str().unwrap().starts_with("pi/"));
         let identity = Identity { user_agent: Some("mine/1".to_owned()), attribution: false };
         let options = StreamOptions { identity, ..StreamOptions::default() };
-        assert_eq!(completed(&model(&[]), &[], &options)["user-agent"], "mine/1");
+        assert_eq!(settled(&model(&[]), &request("", &[], &[]), &options)["user-agent"], "mine/1");
     }
 
     #[test]
@@ -159,17 +183,14 @@ mod tests {
             ("mine", "https://notopenrouter.ai", None),
             ("anthropic", "https://api.anthropic.com", None),
         ] {
-            let model = Model {
-                provider: provider.to_owned(),
-                base_url: url.to_owned(),
-                ..FauxProvider::model()
-            };
-            let headers = completed(&model, &[], &options);
+            let model = Model { provider: provider.to_owned(), ..FauxProvider::model() };
+            let request = request(url, &[], &[]);
+            let headers = settled(&model, &request, &options);
             match expected {
                 Some((name, value)) => assert_eq!(headers[name], value, "{provider} {url}"),
                 None => assert_eq!(headers.len(), 2, "{provider} {url}: {headers:?}"),
             }
-            let silent = completed(&model, &[], &StreamOptions::default());
+            let silent = settled(&model, &request, &StreamOptions::default());
             assert_eq!(silent.len(), 2, "{provider} {url}: {silent:?}");
         }
     }
@@ -181,7 +202,7 @@ mod tests {
             ..StreamOptions::default()
         };
         let transport = HttpTransport::new(TransportConfig::default());
-        let error = complete(&mut HeaderMap::new(), "", &model(&[]), &options, &transport);
+        let error = settle(&request("", &[], &[]), &model(&[]), &options, &transport);
         assert_eq!(error.unwrap_err(), "The value of header x-key cannot be sent");
     }
 }

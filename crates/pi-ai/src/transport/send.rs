@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use jiff::Timestamp;
 use reqwest::Response;
+use serde_json::Value;
 
 use super::client::HttpTransport;
 use super::{failure, headers, provider_retry};
-use crate::protocol::{HttpRequest, HttpWire};
+use crate::protocol::{HttpRequest, HttpWire, shown_url};
 use crate::stream::Context;
 use crate::types::{Model, StreamOptions};
 
@@ -51,12 +53,11 @@ impl Call {
     pub(super) async fn open(self: Arc<Self>, context: Context) -> Result<Response, Failure> {
         let request = self.wire.request(&self.model, &context, &self.options)?;
         drop(context);
-        let mut request = self.complete(request).await?;
-        let mut body = encode(&request)?;
+        let mut letter = self.seal(&request).await?;
         let mut may_fall_back = true;
         let mut attempt = 0;
         loop {
-            let error = match self.send(&request, body.clone()).await {
+            let error = match self.send(&letter).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
@@ -66,8 +67,7 @@ impl Call {
                     self.wire.fallback(&self.model, &self.options, &request, status, &error.body)
             {
                 may_fall_back = false;
-                request = self.complete(other).await?;
-                body = encode(&request)?;
+                letter = self.seal(&other).await?;
                 continue;
             }
             if !error.worth_another_try || attempt >= self.options.max_retries {
@@ -85,38 +85,39 @@ impl Call {
         }
     }
 
-    /// Runs the hooks and settles the headers.
-    async fn complete(&self, mut request: HttpRequest) -> Result<HttpRequest, Failure> {
-        headers::complete(
-            &mut request.headers,
-            &request.url,
-            &self.model,
-            &self.options,
-            &self.transport,
-        )?;
+    /// Settles the headers, runs the hooks and writes the body.
+    async fn seal(&self, request: &HttpRequest) -> Result<Letter, Failure> {
+        let mut headers = headers::settle(request, &self.model, &self.options, &self.transport)?;
+        let mut other_body = None;
         if let Some(hooks) = &self.options.hooks {
-            hooks.on_headers(&mut request.headers, &self.model).await;
-            if let Some(body) = hooks.on_payload(&request.body, &self.model).await {
-                request.body = body;
-            }
+            hooks.on_headers(&mut headers, &self.model).await;
+            other_body = hooks.on_payload(&request.body, &self.model).await;
         }
-        Ok(request)
+        let body = encode(other_body.as_ref().unwrap_or(&request.body))?;
+        Ok(Letter { url: request.url.clone(), headers, body })
     }
 
-    async fn send(&self, request: &HttpRequest, body: Bytes) -> Result<Response, SendError> {
+    async fn send(&self, letter: &Letter) -> Result<Response, SendError> {
         let client = self
             .transport
             .client()
             .map_err(|error| SendError::final_with(failure::chain(error)))?;
-        let sending = client.post(&request.url).headers(request.headers.clone()).body(body).send();
+        let sending = client
+            .post(&letter.url)
+            .headers(letter.headers.clone())
+            .body(letter.body.clone())
+            .send();
         let response = match self.with_patience(sending).await {
             Some(Ok(response)) => response,
             Some(Err(error)) if error.is_builder() => {
-                return Err(SendError::final_with(format!("Invalid URL {:?}", request.url)));
+                return Err(SendError::final_with(format!(
+                    "Invalid URL {:?}",
+                    shown_url(&letter.url)
+                )));
             }
             Some(Err(error)) => {
                 let direct = !self.transport.may_use_proxy();
-                return Err(SendError::passing(failure::no_answer(&error, &request.url, direct)));
+                return Err(SendError::passing(failure::no_answer(&error, &letter.url, direct)));
             }
             None => return Err(SendError::passing(self.silence())),
         };
@@ -161,6 +162,13 @@ impl Call {
     }
 }
 
+/// A request as it goes out, again and again if it must.
+struct Letter {
+    url: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
 /// One try that failed.
 struct SendError {
     text: String,
@@ -196,8 +204,8 @@ impl From<SendError> for Failure {
     }
 }
 
-fn encode(request: &HttpRequest) -> Result<Bytes, Failure> {
-    match serde_json::to_vec(&request.body) {
+fn encode(body: &Value) -> Result<Bytes, Failure> {
+    match serde_json::to_vec(body) {
         Ok(body) => Ok(body.into()),
         Err(error) => Err(Failure::from(format!("The request cannot be written: {error}"))),
     }

@@ -81,6 +81,10 @@ impl InputBlock {
             Self::Image(_) => None,
         }
     }
+
+    pub fn is_image(&self) -> bool {
+        matches!(self, Self::Image(_))
+    }
 }
 
 /// What an assistant message may hold.

@@ -44,6 +44,7 @@ pub struct Model {
     pub prompt_cache: Option<PromptCache>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_limits: Option<InputLimits>,
+    /// As [`StreamOptions::sampling_params`](super::StreamOptions::sampling_params), which goes above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_params: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -27,8 +27,10 @@ pub struct StreamOptions {
     pub temperature: Option<f64>,
     /// Most tokens the answer may have.
     pub max_tokens: Option<u64>,
-    /// Written into the body last, overriding what pi computed.
+    /// Body fields that override what the protocol computed, for protocols that take such
+    /// (`openai-completions`); others leave them out.
     pub sampling_params: Option<Map<String, Value>>,
+    /// Facts for the provider's own records; each protocol sends what its API knows.
     pub metadata: Option<Map<String, Value>>,
     pub cache_retention: CacheRetention,
     /// Keeps a conversation on one cache; sent as each protocol does.

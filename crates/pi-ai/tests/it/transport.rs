@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
-use pi_ai::event::MessageBuilder;
+use pi_ai::MessageBuilder;
+use pi_ai::RequestHooks;
 use pi_ai::faux::FauxProvider;
-use pi_ai::hooks::RequestHooks;
 use pi_ai::protocol::{Decoder, HttpRequest, HttpWire, Interruption, Protocol};
-use pi_ai::stream::{AssistantStream, Context};
 use pi_ai::transport::{HttpProtocol, HttpTransport, TransportConfig};
-use pi_ai::types::{Model, SimpleStreamOptions, StopReason, StreamOptions};
+use pi_ai::{AssistantStream, Context};
+use pi_ai::{Model, SimpleStreamOptions, StopReason, StreamOptions};
 use pi_test::ModelServer;
 use serde_json::{Value, json};
 
@@ -48,15 +48,25 @@ impl HttpWire for TestWire {
         let Some(key) = &options.api_key else {
             return Err(format!("No API key for provider: {}", model.provider));
         };
-        let mut headers = HeaderMap::new();
-        headers.insert("x-api-key", HeaderValue::from_str(key).unwrap());
+        let mut default_headers = HeaderMap::new();
+        default_headers.insert("x-api-key", HeaderValue::from_str(key).unwrap());
         let body = json!({
             "stream": true, "prompt": context.system_prompt, "max": options.max_tokens,
         });
-        Ok(HttpRequest { url: format!("{}/talk", model.base_url), headers, body })
+        Ok(HttpRequest {
+            url: format!("{}/talk", model.base_url),
+            default_headers,
+            conversation_headers: HeaderMap::new(),
+            body,
+        })
     }
 
-    fn decoder(&self, _model: &Arc<Model>, _options: &StreamOptions) -> Box<dyn Decoder> {
+    fn decoder(
+        &self,
+        _model: &Arc<Model>,
+        _context: &Context,
+        _options: &StreamOptions,
+    ) -> Box<dyn Decoder> {
         Box::new(TestDecoder { block: None })
     }
 
@@ -126,6 +136,7 @@ impl RequestHooks for Diary {
         self.note("payload".to_owned());
         let mut body = body.clone();
         body["hooked"] = json!(true);
+        body["hooks"] = json!(body["hooks"].as_u64().unwrap_or_default() + 1);
         Box::pin(std::future::ready(Some(body)))
     }
 

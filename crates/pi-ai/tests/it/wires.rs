@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use pi_ai::protocol::builtin;
-use pi_ai::stream::{AssistantStream, Context, Protocols};
 use pi_ai::transport::{HttpTransport, TransportConfig};
-use pi_ai::types::{
+use pi_ai::{AssistantEvent, retry};
+use pi_ai::{AssistantStream, Context, Protocols};
+use pi_ai::{
     InputBlock, Message, Model, SimpleStreamOptions, StopReason, StreamOptions, ToolResultMessage,
     UserContent, UserMessage,
 };
-use pi_ai::{AssistantEvent, retry};
 use pi_test::{Block, ModelServer, Reply, Stop, Tokens, Turn};
 use serde_json::json;
 

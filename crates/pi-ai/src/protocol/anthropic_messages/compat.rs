@@ -1,8 +1,8 @@
 //! Switches a model's `compat` may set for this protocol.
 
 use serde::Deserialize;
-use serde_json::Value;
 
+use crate::protocol::declared::Declared;
 use crate::protocol::vendor::Vendor;
 use crate::types::{Model, ModelCost};
 
@@ -34,9 +34,9 @@ pub(super) struct FallbackModel {
 
 impl Compat {
     pub(super) fn of(model: &Model) -> Self {
-        let switch = |name: &str| model.compat.as_ref()?.get(name)?.as_bool();
-        let on = |name: &str| switch(name).unwrap_or(true);
-        let off = |name: &str| switch(name).unwrap_or(false);
+        let declared = Declared::by(model);
+        let on = |name: &str| declared.flag(name).unwrap_or(true);
+        let off = |name: &str| declared.is_set(name);
         let is_openrouter = Vendor::OpenRouter.serves(model);
         Self {
             eager_tool_input_streaming: on("supportsEagerToolInputStreaming"),
@@ -49,10 +49,11 @@ impl Compat {
             mid_conversation_system: off("supportsMidConvoSystemMessages"),
             tool_changes: off("supportsMidConvoToolChanges"),
             empty_signature: off("allowEmptySignature"),
-            session_header: switch("sendSessionAffinityHeaders")
+            session_header: declared
+                .flag("sendSessionAffinityHeaders")
                 .unwrap_or(is_openrouter)
                 .then_some(if is_openrouter { "x-session-id" } else { "x-session-affinity" }),
-            fallback_models: fallback_models(model),
+            fallback_models: declared.list("allowedFallbackModels"),
         }
     }
 
@@ -60,17 +61,4 @@ impl Compat {
     pub(super) fn fallback_prices(&self, model: &str) -> Option<&ModelCost> {
         self.fallback_models.iter().find(|fallback| fallback.model == model)?.cost.as_ref()
     }
-}
-
-/// Entries that cannot be read are left out: a catalogue may grow fields of other shapes.
-fn fallback_models(model: &Model) -> Vec<FallbackModel> {
-    model
-        .compat
-        .as_ref()
-        .and_then(|compat| compat.get("allowedFallbackModels"))
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| FallbackModel::deserialize(entry).ok())
-        .collect()
 }

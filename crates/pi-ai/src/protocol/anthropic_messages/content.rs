@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::compat::Compat;
 use super::tools::ToolWriter;
 use crate::handoff::update_text;
+use crate::protocol::body::{ONLY_IMAGES, object};
 use crate::types::{
     AssistantBlock, AssistantMessage, ImageContent, InputBlock, Message, SystemMessage,
     ThinkingContent, ToolResultMessage, UserContent,
 };
 
-const ONLY_IMAGES: &str = "(see attached image)";
 const IMAGE_MOVED: &str = "(image attached after the tool results)";
 
 /// Writes the messages of one request.
@@ -176,11 +176,6 @@ pub(super) fn mark(block: &mut Value, cache_control: Option<&Value>) {
     }
 }
 
-/// An object of parts that are moved in: `json!` would copy them.
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
 /// The API refuses blank text.
 fn filled_text(content: &str) -> Option<Value> {
     (!content.trim().is_empty()).then(|| text(content))
@@ -285,5 +280,5 @@ fn texts_and_notes(blocks: &[InputBlock]) -> String {
 }
 
 fn has_image(blocks: &[InputBlock]) -> bool {
-    blocks.iter().any(|block| matches!(block, InputBlock::Image(_)))
+    blocks.iter().any(InputBlock::is_image)
 }

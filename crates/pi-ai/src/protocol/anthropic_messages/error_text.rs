@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-/// Characters of a body that are shown; a proxy's error page can be megabytes.
-const MAX_BODY_CHARS: usize = 4000;
+use crate::protocol::error_body::{cut, without_body};
 
 /// `<status> <body>`, JSON bodies without needless blanks; error classification reads this form.
 pub(super) fn error_text(status: u16, body: &str) -> String {
@@ -15,19 +14,9 @@ pub(super) fn error_text(status: u16, body: &str) -> String {
         Err(_) => body.to_owned(),
     };
     if body.is_empty() {
-        return format!("{status} status code (no body)");
+        return without_body(status);
     }
     format!("{status} {}", cut(&body))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_BODY_CHARS) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let (shown, rest) = text.split_at(end);
-            format!("{shown}... [truncated {} chars]", rest.chars().count())
-        }
-    }
 }
 
 #[cfg(test)]
@@ -47,13 +36,5 @@ mod tests {
         for (status, body, expected) in cases {
             assert_eq!(error_text(status, body), expected);
         }
-    }
-
-    #[test]
-    fn long_bodies_are_cut_at_whole_characters() {
-        let body = "é".repeat(4003);
-        let expected = format!("500 {}... [truncated 3 chars]", "é".repeat(4000));
-        assert_eq!(error_text(500, &body), expected);
-        assert_eq!(error_text(500, &"x".repeat(4000)).len(), 4004);
     }
 }

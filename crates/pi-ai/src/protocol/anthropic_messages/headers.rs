@@ -1,15 +1,14 @@
-//! Headers of a request, but for the caller's: the driver adds those last.
+//! Headers of a request.
 
 use http::HeaderMap;
-use http::header::{HeaderName, HeaderValue};
 
 use super::compat::Compat;
 use super::options::Options;
 use super::thinking::Thinking;
-use crate::protocol::vendor::Vendor;
-use crate::protocol::vendor_headers::{
-    add_header, add_vendor_headers, brings_credential, cached_session,
+use crate::protocol::headers::{
+    add_bearer, add_header, add_secret, add_vendor_headers, cached_session, key,
 };
+use crate::protocol::vendor::Vendor;
 use crate::stream::Context;
 use crate::types::{Model, StreamOptions};
 
@@ -47,13 +46,12 @@ impl BetaNeeds<'_> {
     }
 }
 
-/// The protocol's own headers, then the model's, then those that depend on the conversation.
+/// Headers of every request and the key.
 ///
 /// # Errors
 /// There is neither a key nor a header that stands for one, or a header cannot be sent.
-pub(super) fn build(
+pub(super) fn defaults(
     model: &Model,
-    context: &Context,
     options: &StreamOptions,
     needs: &BetaNeeds<'_>,
 ) -> Result<HeaderMap, String> {
@@ -61,45 +59,34 @@ pub(super) fn build(
     add_header(&mut headers, "accept", "application/json")?;
     add_header(&mut headers, "anthropic-version", "2023-06-01")?;
     add_header(&mut headers, "anthropic-dangerous-direct-browser-access", "true")?;
-    add_key(&mut headers, model, options)?;
+    if let Some(key) = key(model, options, &CREDENTIALS)? {
+        if Vendor::GitHubCopilot.serves(model) || key.contains(OAUTH_TOKEN_MARK) {
+            add_bearer(&mut headers, key)?;
+        } else {
+            add_secret(&mut headers, "x-api-key", key)?;
+        }
+    }
     let betas = needs.names();
     if !betas.is_empty() {
         add_header(&mut headers, "anthropic-beta", &betas.join(","))?;
     }
-    // The driver would let ours win, but a model's list of betas replaces the computed one.
-    for (name, value) in model.headers.iter().flatten() {
-        if let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
-        {
-            headers.insert(name, value);
-        }
-    }
-    if let (Some(name), Some(session)) = (needs.compat.session_header, cached_session(options)) {
+    Ok(headers)
+}
+
+/// Headers that depend on the conversation.
+///
+/// # Errors
+/// The session id cannot stand in a header.
+pub(super) fn of_conversation(
+    model: &Model,
+    context: &Context,
+    options: &StreamOptions,
+    compat: &Compat,
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    if let (Some(name), Some(session)) = (compat.session_header, cached_session(options)) {
         add_header(&mut headers, name, session)?;
     }
     add_vendor_headers(&mut headers, model, context, options)?;
     Ok(headers)
-}
-
-fn add_key(headers: &mut HeaderMap, model: &Model, options: &StreamOptions) -> Result<(), String> {
-    let key = options.api_key.as_deref().map(str::trim).unwrap_or_default();
-    if key.is_empty() {
-        return if brings_credential(model, options, &CREDENTIALS) {
-            Ok(())
-        } else {
-            Err(format!("No API key for provider: {}", model.provider))
-        };
-    }
-    let name = if Vendor::GitHubCopilot.serves(model) || key.contains(OAUTH_TOKEN_MARK) {
-        add_header(headers, "authorization", &format!("Bearer {key}"))?;
-        "authorization"
-    } else {
-        add_header(headers, "x-api-key", key)?;
-        "x-api-key"
-    };
-    if let Some(value) = headers.get_mut(name) {
-        // Keeps it out of debug output and of HTTP/2's compression tables.
-        value.set_sensitive(true);
-    }
-    Ok(())
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::compat::Compat;
 use super::thinking;
 use crate::max_tokens::output_limit;
+use crate::protocol::own_options;
 use crate::stream::Context;
 use crate::types::{
     Model, ProtocolOptions, SimpleStreamOptions, SimpleToolChoice, StreamOptions, ThinkingLevel,
@@ -121,32 +122,26 @@ impl Options {
     /// # Errors
     /// An option has a value of the wrong kind.
     pub fn read(options: &ProtocolOptions) -> Result<Self, String> {
-        Self::deserialize(options).map_err(|error| format!("Invalid request option: {error}"))
+        own_options::read(options)
     }
 }
 
 impl From<Options> for ProtocolOptions {
     fn from(options: Options) -> Self {
-        match serde_json::to_value(options) {
-            Ok(Value::Object(map)) => map,
-            _ => Self::new(),
-        }
+        own_options::write(&options)
     }
 }
 
 /// Puts unified options into this protocol's own words. The output limit is always set; with a
 /// thinking budget it is raised by the budget, so that the answer keeps the room asked for.
-pub fn simple_options(
+pub(super) fn simple_options(
     model: &Model,
     context: &Context,
     options: SimpleStreamOptions,
 ) -> StreamOptions {
     let SimpleStreamOptions { mut base, reasoning, tool_choice, thinking_budgets } = options;
     let compat = Compat::of(model);
-    let level = match reasoning {
-        ThinkingLevel::Off => ThinkingLevel::Off,
-        asked => crate::thinking::clamp_level(model, asked),
-    };
+    let level = crate::thinking::asked_level(model, reasoning);
     let mut own = Options {
         thinking_enabled: Some(level != ThinkingLevel::Off),
         tool_choice: tool_choice.map(|choice| match choice {

@@ -11,8 +11,9 @@ use super::thinking::Thinking;
 use super::tools::ToolWriter;
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, initial_tools, prepare};
 use crate::protocol::HttpRequest;
+use crate::protocol::body::cache_marker;
 use crate::stream::Context;
-use crate::types::{AssistantMessage, CacheRetention, Model, StreamOptions};
+use crate::types::{AssistantMessage, Model, StreamOptions};
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 /// Longest tool-call id the API takes.
@@ -49,19 +50,20 @@ pub(super) fn build(
         has_tools: !prepared.tools.is_empty(),
         changes_tools_in_place: frozen_tools,
     };
-    let headers = headers::build(model, context, options, &needs)?;
+    let default_headers = headers::defaults(model, options, &needs)?;
+    let conversation_headers = headers::of_conversation(model, context, options, &compat)?;
     let prefer_strict = !memory.is_over_limit(options.session_id.as_deref());
     let plan = Plan {
         model,
         options,
         own: &own,
         thinking: &thinking,
-        cache_control: cache_control(options.cache_retention, &compat),
+        cache_control: cache_marker(options.cache_retention, compat.long_cache_retention),
         frozen_tools,
     };
     let tools = ToolWriter { compat: &compat, prefer_strict, memory };
     let body = plan.body(&prepared, &tools)?;
-    Ok(HttpRequest { url: url(model), headers, body })
+    Ok(HttpRequest { url: url(model), default_headers, conversation_headers, body })
 }
 
 struct Plan<'a> {
@@ -130,16 +132,6 @@ fn url(model: &Model) -> String {
         base => base,
     };
     format!("{base}/v1/messages?beta=true")
-}
-
-fn cache_control(retention: CacheRetention, compat: &Compat) -> Option<Value> {
-    match retention {
-        CacheRetention::None => None,
-        CacheRetention::Long if compat.long_cache_retention => {
-            Some(json!({"type": "ephemeral", "ttl": "1h"}))
-        }
-        CacheRetention::Short | CacheRetention::Long => Some(json!({"type": "ephemeral"})),
-    }
 }
 
 /// The API takes letters, digits, `_` and `-`; the model's own ids are known to fit.

@@ -9,6 +9,7 @@ mod scenarios;
 mod stream_splits;
 mod strict_tools;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{HttpRequest, HttpWire};
 use crate::stream::Context;
 use crate::transport::sse::SseParser;
+use crate::transport::{HttpTransport, TransportConfig, settle};
 use crate::types::{
     AssistantMessage, CacheRetention, Message, Model, SimpleStreamOptions, StreamOptions,
     ThinkingLevel,
@@ -80,13 +82,24 @@ fn sent(model: &Model, context: &Context) -> Value {
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
-    request.headers.get(name).map(|value| value.to_str().unwrap())
+    let value = request.default_headers.get(name).or(request.conversation_headers.get(name));
+    value.map(|value| value.to_str().unwrap())
+}
+
+/// The headers a request goes out with.
+fn sent_headers(request: &HttpRequest, model: &Model) -> BTreeMap<String, String> {
+    let transport = HttpTransport::new(TransportConfig::default());
+    settle(request, model, &StreamOptions::default(), &transport)
+        .unwrap()
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+        .collect()
 }
 
 /// Events and last state of an answer given as raw body, in pieces.
 fn decode(model: &Model, options: &StreamOptions, pieces: &[&[u8]]) -> Decoded {
     let model = Arc::new(model.clone());
-    let mut decoder = AnthropicMessages::new().decoder(&model, options);
+    let mut decoder = AnthropicMessages::new().decoder(&model, &Context::default(), options);
     let mut out = MessageBuilder::new(AssistantMessage::pending(&model, 1));
     let mut parser = SseParser::new();
     for piece in pieces {

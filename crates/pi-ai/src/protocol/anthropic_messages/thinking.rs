@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::compat::Compat;
 use super::options::Options;
+use crate::thinking::{can_be_off, word};
 use crate::types::{Model, ThinkingLevel};
 
 /// Budget when thinking is on and nobody named one; the least the API takes.
@@ -32,7 +33,7 @@ impl Thinking {
         if !model.reasoning {
             return Self::Unsaid;
         }
-        let can_be_off = !is_null(model, ThinkingLevel::Off);
+        let can_be_off = can_be_off(model);
         match options.thinking_enabled {
             Some(true) if compat.managed_effort => Self::managed(options),
             None | Some(false) if compat.managed_effort && !can_be_off => Self::managed(options),
@@ -90,16 +91,10 @@ impl Thinking {
 
 /// The provider's effort word for a level the model has.
 pub(super) fn effort_word(model: &Model, level: ThinkingLevel) -> String {
-    let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level)?.as_deref());
-    let word = mapped.unwrap_or(match level {
+    let word = word(model, level).unwrap_or(match level {
         ThinkingLevel::Off | ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
         ThinkingLevel::Medium => "medium",
         ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => "high",
     });
     word.to_owned()
-}
-
-/// Whether the level map marks a level as one the model does not have.
-fn is_null(model: &Model, level: ThinkingLevel) -> bool {
-    matches!(model.thinking_level_map.as_ref().and_then(|map| map.get(&level)), Some(None))
 }

@@ -4,7 +4,8 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::compat::{CacheKeyMode, Compat, SessionFormat};
-use crate::protocol::vendor_headers::{add_header, cached_session};
+use crate::protocol::body::cache_marker;
+use crate::protocol::headers::{add_header, cached_session};
 use crate::types::{CacheRetention, StreamOptions};
 
 /// Longest cache key, in characters.
@@ -60,14 +61,8 @@ pub(super) fn mark(
     compat: &Compat,
     options: &StreamOptions,
 ) {
-    if !compat.anthropic_cache_control || options.cache_retention == CacheRetention::None {
-        return;
-    }
-    let marker = if options.cache_retention == CacheRetention::Long && compat.long_cache_retention {
-        json!({"type": "ephemeral", "ttl": "1h"})
-    } else {
-        json!({"type": "ephemeral"})
-    };
+    let marker = cache_marker(options.cache_retention, compat.long_cache_retention);
+    let Some(marker) = marker.filter(|_| compat.anthropic_cache_control) else { return };
     if let Some(lead) = messages.iter_mut().find(|message| is_prompt(message)) {
         mark_last_text(lead, &marker);
     }

@@ -2,9 +2,9 @@
 //! declares in `compat` wins, field by field.
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::protocol::declared::Declared;
 use crate::protocol::vendor::Vendor;
 use crate::types::Model;
 
@@ -109,7 +109,7 @@ pub(super) enum CacheKeyMode {
 
 impl Compat {
     pub(super) fn of(model: &Model) -> Self {
-        let declared = Declared(model.compat.as_ref());
+        let declared = Declared::by(model);
         let is = |vendor: Vendor| vendor.serves(model);
         let any = |vendors: &[Vendor]| vendors.iter().any(|vendor| vendor.serves(model));
         Self {
@@ -247,31 +247,5 @@ impl Quirks {
             uniform_strictness: is(Vendor::Cerebras),
             strict_spoils_optionals: is(Vendor::GitHubCopilot),
         }
-    }
-}
-
-/// What the model's `compat` says. A value of the wrong type counts as absent: catalogues written
-/// for other versions must not make a model unusable.
-struct Declared<'a>(Option<&'a Map<String, Value>>);
-
-impl Declared<'_> {
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.0.and_then(|compat| compat.get(name))
-    }
-
-    fn flag(&self, name: &str) -> Option<bool> {
-        self.get(name).and_then(Value::as_bool)
-    }
-
-    fn is_set(&self, name: &str) -> bool {
-        self.flag(name).unwrap_or(false)
-    }
-
-    fn word<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        self.get(name).and_then(|value| T::deserialize(value).ok())
-    }
-
-    fn object(&self, name: &str) -> Option<Map<String, Value>> {
-        self.get(name).and_then(Value::as_object).cloned()
     }
 }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use super::chunk::{Choice, Chunk, Delta, read_details};
 use super::compat::Compat;
 use super::errors::stream_error;
-use super::options::Options;
 use super::reasoning_details::ReasoningDetails;
+use super::request::all_tools;
+use super::tools::grammar_properties;
 use super::usage::read_usage;
 use crate::event::MessageBuilder;
 use crate::protocol::{Decoder, Interruption};
-use crate::types::{AssistantBlock, Model, StopReason, StreamOptions, ThinkingContent};
+use crate::stream::Context;
+use crate::types::{AssistantBlock, Model, StopReason, ThinkingContent};
 
 mod calls;
 
@@ -36,11 +38,11 @@ pub(super) struct ChatDecoder {
 }
 
 impl ChatDecoder {
-    pub(super) fn new(model: Arc<Model>, options: &StreamOptions) -> Self {
+    pub(super) fn new(model: Arc<Model>, context: &Context) -> Self {
         let compat = Compat::of(&model);
-        // Unreadable options have failed the request already.
-        let grammar_properties =
-            Options::read(&options.protocol).unwrap_or_default().grammar_properties;
+        // A tool that cannot be declared fails the request itself.
+        let tools = all_tools(&context.tools, &context.messages);
+        let grammar_properties = grammar_properties(tools, &compat).unwrap_or_default();
         Self {
             model,
             infers_stop_reason: !compat.finish_reason,

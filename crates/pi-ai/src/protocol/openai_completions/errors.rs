@@ -2,15 +2,14 @@
 
 use serde_json::Value;
 
-/// Characters of an error body that are shown.
-const BODY_LIMIT: usize = 4000;
+use crate::protocol::error_body::{cut, without_body};
 
 /// The text for a failed HTTP answer: `<status>: <error json>`, or `<status> <body>` when the body
 /// is no error object with a message.
 pub(super) fn http_error(status: u16, body: &str) -> String {
     let body = body.trim();
     if body.is_empty() {
-        return format!("{status} status code (no body)");
+        return without_body(status);
     }
     let Ok(json) = serde_json::from_str::<Value>(body) else {
         return format!("{status} {}", cut(body));
@@ -44,16 +43,6 @@ fn with_raw_cause(text: String, error: &Value) -> String {
     match error.pointer("/metadata/raw").and_then(Value::as_str) {
         Some(raw) if !raw.is_empty() && !text.contains(raw) => format!("{text}\n{raw}"),
         _ => text,
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(BODY_LIMIT) {
-        Some((end, _)) => {
-            let (head, tail) = text.split_at(end);
-            format!("{head}... [truncated {} chars]", tail.chars().count())
-        }
-        None => text.to_owned(),
     }
 }
 

@@ -7,10 +7,10 @@ use super::answer::answer_message;
 use super::compat::Compat;
 use super::tools::wire_tools;
 use crate::handoff::{Prepared, update_text};
+use crate::protocol::body::{ONLY_IMAGES, object};
 use crate::types::{ImageContent, InputBlock, Message, Model, SystemMessage, UserContent};
 
 const NO_OUTPUT: &str = "(no tool output)";
-const ONLY_IMAGE: &str = "(see attached image)";
 const IMAGES_FOLLOW: &str = "Attached image(s) from tool result:";
 /// Stands between tool results and a user message where the endpoint wants an answer there.
 const RESULTS_RECEIVED: &str = "Tool results received.";
@@ -137,7 +137,7 @@ impl Writer<'_> {
         if !text.is_empty() {
             text
         } else if self.result_images.len() > before {
-            ONLY_IMAGE.to_owned()
+            ONLY_IMAGES.to_owned()
         } else {
             NO_OUTPUT.to_owned()
         }
@@ -164,9 +164,4 @@ fn image_part(image: &ImageContent) -> Value {
     let url = format!("data:{};base64,{}", image.mime_type, image.data);
     let image_url = object([("url", Value::String(url))]);
     object([("type", json!("image_url")), ("image_url", image_url)])
-}
-
-/// An object whose values are moved in: `json!` would copy every image.
-fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -1,12 +1,13 @@
 //! What a caller may ask of this protocol alone.
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::protocol::own_options;
 use crate::types::{ProtocolOptions, SimpleToolChoice, ThinkingBudgets, ThinkingLevel};
 
-/// Options of Chat Completions. Convert into [`ProtocolOptions`] to send them.
+/// Options of `openai-completions`, to be put into
+/// [`StreamOptions::protocol`](crate::StreamOptions::protocol).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Options {
@@ -18,19 +19,15 @@ pub struct Options {
     pub tool_choice: Option<ToolChoice>,
     /// Used where the endpoint takes a number of thinking tokens.
     pub thinking_budgets: ThinkingBudgets,
-    /// Property that carries the text of each grammar tool, by tool name; others use `input`.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
-    pub grammar_properties: IndexMap<String, String>,
 }
 
 impl Options {
-    /// Reads options back.
+    /// Reads the protocol's options; others in the map are left alone.
     ///
     /// # Errors
-    /// Names what has the wrong type.
+    /// An option has a value of the wrong kind.
     pub fn read(options: &ProtocolOptions) -> Result<Self, String> {
-        Self::deserialize(options)
-            .map_err(|error| format!("Options for openai-completions cannot be read: {error}"))
+        own_options::read(options)
     }
 
     /// The level asked for; `off` when none was.
@@ -41,11 +38,7 @@ impl Options {
 
 impl From<Options> for ProtocolOptions {
     fn from(options: Options) -> Self {
-        match serde_json::to_value(options) {
-            Ok(Value::Object(map)) => map,
-            // A struct of plain words always becomes an object.
-            Ok(_) | Err(_) => Self::new(),
-        }
+        own_options::write(&options)
     }
 }
 

@@ -12,9 +12,12 @@ use super::thinking::add_thinking;
 use super::tools::{grammar_properties, wire_tools};
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, prepare};
 use crate::protocol::HttpRequest;
-use crate::protocol::vendor_headers::{add_header, add_vendor_headers, brings_credential};
+use crate::protocol::headers::{add_bearer, add_header, add_vendor_headers, key};
 use crate::stream::Context;
 use crate::types::{AssistantMessage, Message, Model, StreamOptions, Tool};
+
+/// Any of these with a value stands for a key.
+const CREDENTIALS: [&str; 2] = ["authorization", "cf-aig-authorization"];
 
 /// Builds the request.
 ///
@@ -26,28 +29,30 @@ pub(super) fn build(
     options: &StreamOptions,
 ) -> Result<HttpRequest, String> {
     let compat = Compat::of(model);
-    let headers = headers(model, &compat, context, options)?;
-    let body = Value::Object(body(model, &compat, context, options)?);
-    Ok(HttpRequest { url: endpoint(&model.base_url), headers, body })
+    Ok(HttpRequest {
+        url: endpoint(&model.base_url),
+        default_headers: default_headers(model, options)?,
+        conversation_headers: conversation_headers(model, &compat, context, options)?,
+        body: Value::Object(body(model, &compat, context, options)?),
+    })
 }
 
-/// Headers of the protocol, the session and the vendor.
-fn headers(
+fn default_headers(model: &Model, options: &StreamOptions) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    add_header(&mut headers, "accept", "application/json")?;
+    if let Some(key) = key(model, options, &CREDENTIALS)? {
+        add_bearer(&mut headers, key)?;
+    }
+    Ok(headers)
+}
+
+fn conversation_headers(
     model: &Model,
     compat: &Compat,
     context: &Context,
     options: &StreamOptions,
 ) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    let brought = |names: &[&str]| brings_credential(model, options, names);
-    match options.api_key.as_deref().filter(|key| !key.trim().is_empty()) {
-        // A header of the model's own is stronger than the key.
-        Some(_) if brought(&["authorization"]) => {}
-        Some(key) => add_header(&mut headers, "authorization", &format!("Bearer {key}"))?,
-        None if brought(&["authorization", "cf-aig-authorization"]) => {}
-        None => return Err(format!("No API key for provider: {}", model.provider)),
-    }
-    add_header(&mut headers, "accept", "application/json")?;
     add_vendor_headers(&mut headers, model, context, options)?;
     cache::add_session_headers(&mut headers, compat, options)?;
     Ok(headers)
@@ -70,7 +75,7 @@ fn body(
 ) -> Result<Map<String, Value>, String> {
     let options = Options::read(&stream.protocol)?;
     let prepared = prepared_for(model, compat, context);
-    let grammars = grammar_properties(all_tools(&prepared), compat)?;
+    let grammars = grammar_properties(all_tools(&prepared.tools, &prepared.messages), compat)?;
     let rules = MessageRules { model, compat, grammar_properties: &grammars };
     let mut messages = wire_messages(&prepared, rules)?;
     let mut tools = wire_tools(&prepared.tools, compat)?;
@@ -114,26 +119,6 @@ fn body(
     Ok(body)
 }
 
-/// Adds what the decoder needs to frame the text of grammar tools as arguments: it does not see the
-/// tools.
-pub(super) fn with_grammar_properties(
-    mut options: Options,
-    model: &Model,
-    context: &Context,
-) -> Options {
-    let compat = Compat::of(model);
-    if compat.grammar_tools {
-        let added = context.messages.iter().filter_map(|message| match message {
-            Message::System(system) => system.tools_added.as_deref(),
-            Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) => None,
-        });
-        let tools = context.tools.iter().chain(added.flatten());
-        // A tool that cannot be declared fails the request itself.
-        options.grammar_properties = grammar_properties(tools, &compat).unwrap_or_default();
-    }
-    options
-}
-
 fn prepared_for(model: &Model, compat: &Compat, context: &Context) -> Prepared {
     let rename = |id: &str, _answer: &AssistantMessage, is_own: bool| {
         if is_own { id.to_owned() } else { foreign_call_id(id, compat) }
@@ -152,12 +137,15 @@ fn prepared_for(model: &Model, compat: &Compat, context: &Context) -> Prepared {
 }
 
 /// The tools of the list and those added later.
-fn all_tools(prepared: &Prepared) -> impl Iterator<Item = &Tool> {
-    let later = prepared.messages.iter().filter_map(|message| match message {
+pub(super) fn all_tools<'a>(
+    tools: &'a [Tool],
+    messages: &'a [Message],
+) -> impl Iterator<Item = &'a Tool> {
+    let later = messages.iter().filter_map(|message| match message {
         Message::System(system) => system.tools_added.as_deref(),
         Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) => None,
     });
-    prepared.tools.iter().chain(later.flatten())
+    tools.iter().chain(later.flatten())
 }
 
 fn has_tool_history(prepared: &Prepared) -> bool {

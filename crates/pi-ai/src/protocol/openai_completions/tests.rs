@@ -16,6 +16,7 @@ use crate::types::{
 
 mod body;
 mod conversation;
+mod recorded;
 mod robustness;
 mod stream;
 mod thinking_fields;
@@ -107,11 +108,11 @@ fn finish(reason: &str) -> String {
 /// Decodes a body given in pieces.
 fn decode_with<'a>(
     model: Model,
-    options: &StreamOptions,
+    context: &Context,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<AssistantEvent> {
     let model = Arc::new(model);
-    let mut decoder = OpenAiCompletions.decoder(&model, options);
+    let mut decoder = OpenAiCompletions.decoder(&model, context, &StreamOptions::default());
     let mut out = MessageBuilder::new(AssistantMessage::pending(&model, 0));
     let mut parser = SseParser::new();
     for piece in pieces {
@@ -123,7 +124,7 @@ fn decode_with<'a>(
 }
 
 fn decode(over: Value, body: &str) -> Vec<AssistantEvent> {
-    decode_with(model(over), &StreamOptions::default(), [body.as_bytes()])
+    decode_with(model(over), &Context::default(), [body.as_bytes()])
 }
 
 /// The terminal message.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::compat::{Compat, ThinkingFormat};
 use super::options::Options;
-use crate::thinking::{budget, budget_within};
+use crate::thinking::{budget, budget_within, can_be_off, word};
 use crate::types::{Model, StreamOptions, ThinkingLevel};
 
 /// Adds what asks the model to think at the level of `options`, or not to. Models that do not reason
@@ -30,7 +30,7 @@ pub(super) fn add_thinking(
         ThinkingFormat::DeepSeek => {
             if ask.enabled {
                 body.insert("thinking".into(), json!({"type": "enabled"}));
-            } else if !ask.off_is_impossible() {
+            } else if can_be_off(model) {
                 body.insert("thinking".into(), json!({"type": "disabled"}));
             }
             ask.add_effort(body);
@@ -107,12 +107,7 @@ impl<'a> Ask<'a> {
 
     /// The model's word for the level, if its map has one.
     fn word(&self) -> Option<&'a str> {
-        self.model.thinking_level_map.as_ref()?.get(&self.level)?.as_deref()
-    }
-
-    fn off_is_impossible(&self) -> bool {
-        let map = self.model.thinking_level_map.as_ref();
-        map.and_then(|map| map.get(&ThinkingLevel::Off)).is_some_and(Option::is_none)
+        word(self.model, self.level)
     }
 
     /// The model's word, or the level's own name.
@@ -129,7 +124,7 @@ impl<'a> Ask<'a> {
         if self.enabled {
             return self.effort();
         }
-        if self.off_is_impossible() { None } else { Some(self.word().unwrap_or(off)) }
+        can_be_off(self.model).then(|| self.word().unwrap_or(off))
     }
 
     fn add_effort(&self, body: &mut Map<String, Value>) {

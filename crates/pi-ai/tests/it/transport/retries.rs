@@ -100,6 +100,7 @@ async fn the_fallback_request_is_tried_once_and_goes_through_the_hooks() {
     let second = &server.requests()[1];
     assert_eq!(second.json()["instead_of"], "too strict");
     assert_eq!(second.header("x-hooked"), Some("yes"));
+    assert_eq!(second.json()["hooks"], 1, "a hook never sees its own work");
     assert_eq!(diary.pages().iter().filter(|page| *page == "payload").count(), 2);
 
     let message = ask(options()).result().await;

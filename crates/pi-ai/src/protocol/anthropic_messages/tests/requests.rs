@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{context, header, model, plain, question, simple, simple_request};
+use super::{context, header, model, plain, question, sent_headers, simple, simple_request};
 use crate::protocol::HttpWire;
 use crate::protocol::anthropic_messages::{
     AnthropicMessages, Options, ThinkingDisplay, ToolChoice,
@@ -58,7 +58,7 @@ fn the_key_goes_where_its_kind_belongs() {
         assert_eq!(header(&request, absent), None);
         assert_eq!(request.body.get("system"), None, "no identity but our own");
         assert!(
-            !format!("{:?}", request.headers).contains(key),
+            !format!("{:?}", request.default_headers).contains(key),
             "keys are kept out of debug output"
         );
     }
@@ -92,14 +92,20 @@ fn a_header_may_stand_for_the_key() {
 
 #[test]
 fn headers_of_the_model_beat_ours() {
-    let headers = json!({"X-A": "a", "anthropic-beta": "m", "bad name": "left to the driver"});
-    let low = simple(plain(), ThinkingLevel::Low);
-    let request = simple_request(&model(json!({"headers": headers})), &question(), low.clone());
-    let request = request.unwrap();
-    assert_eq!(header(&request, "x-a"), Some("a"));
-    assert_eq!(header(&request, "anthropic-beta"), Some("m"));
-    let request = simple_request(&model(json!({})), &question(), low).unwrap();
+    let headers = json!({"X-A": "a", "anthropic-beta": "m", "x-session-affinity": "m"});
+    let model = model(json!({"headers": headers, "compat": {"sendSessionAffinityHeaders": true}}));
+    let options = StreamOptions {
+        session_id: Some("s".into()),
+        cache_retention: CacheRetention::Short,
+        ..plain()
+    };
+    let low = simple(options, ThinkingLevel::Low);
+    let request = simple_request(&model, &question(), low).unwrap();
     assert_eq!(header(&request, "anthropic-beta"), Some(INTERLEAVED));
+    let sent = sent_headers(&request, &model);
+    assert_eq!(sent["x-a"], "a");
+    assert_eq!(sent["anthropic-beta"], "m");
+    assert_eq!(sent["x-session-affinity"], "s", "but not what the conversation asks for");
 }
 
 #[test]

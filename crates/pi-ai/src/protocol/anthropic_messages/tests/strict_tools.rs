@@ -147,7 +147,7 @@ fn over_the_limit_preferred_tools_turn_loose_for_the_session() {
 
     let second = wire.fallback(&model, &options, &request, 400, &limit_body()).unwrap();
     assert_eq!(strict_names(&second), ["r"]);
-    assert_eq!(second.headers, request.headers);
+    assert_eq!(second.default_headers, request.default_headers);
     let next = wire.request(&model, &context, &options).unwrap();
     assert_eq!(next.body, second.body, "the resend is what the session sends from now on");
     assert_eq!(wire.fallback(&model, &options, &second, 400, &limit_body()), None, "once");

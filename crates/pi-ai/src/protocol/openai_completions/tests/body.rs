@@ -9,7 +9,7 @@ fn an_unknown_host_gets_the_plain_form() {
     let parts = json!({"systemPrompt": "S", "tools": [tool("read")]});
     let request = request(&model(json!({})), &context(parts), simple("off")).unwrap();
     assert_eq!(request.url, "http://host.test/v1/chat/completions");
-    assert_eq!(request.headers["authorization"], "Bearer k");
+    assert_eq!(request.default_headers["authorization"], "Bearer k");
     assert_eq!(
         request.body,
         json!({
@@ -182,13 +182,12 @@ fn options_survive_the_way_through_protocol_options() {
     let options = Options {
         reasoning_effort: Some(ThinkingLevel::Max),
         tool_choice: Some(ToolChoice::Function("x".to_owned())),
-        grammar_properties: [("g".to_owned(), "text".to_owned())].into(),
         ..Options::default()
     };
     assert_eq!(Options::read(&ProtocolOptions::from(options.clone())), Ok(options));
     let broken = json!({"reasoningEffort": "much"}).as_object().unwrap().clone();
     let error = Options::read(&broken).unwrap_err();
-    assert!(error.starts_with("Options for openai-completions cannot be read: "), "{error}");
+    assert!(error.starts_with("Invalid request option: "), "{error}");
 }
 
 #[test]
@@ -240,7 +239,8 @@ fn session_headers_are_sent_in_the_hosts_format_or_not_at_all() {
         let mut options = simple("off");
         options.base.session_id = Some("sid".to_owned());
         options.base.cache_retention = retention;
-        let headers = request(&model(over.clone()), &context(json!({})), options).unwrap().headers;
+        let request = request(&model(over.clone()), &context(json!({})), options).unwrap();
+        let headers = request.conversation_headers;
         assert_eq!(all.map(|name| headers.contains_key(name)), expected, "{over}");
     }
 }
@@ -262,11 +262,11 @@ fn a_request_needs_a_key_or_a_header_that_stands_for_one() {
     assert_eq!(attempt(json!({}), None, Some(("Authorization", " "))).unwrap_err(), refusal);
     for name in ["Authorization", "cf-aig-authorization"] {
         let request = attempt(json!({}), None, Some((name, "Bearer z"))).unwrap();
-        assert!(!request.headers.contains_key("authorization"), "{name}");
+        assert!(!request.default_headers.contains_key("authorization"), "{name}");
     }
-    let own = json!({"headers": {"authorization": "Bearer own"}});
-    let request = attempt(own, Some("k"), None).unwrap();
-    assert!(!request.headers.contains_key("authorization"), "the model's header is stronger");
+    let request = attempt(json!({}), Some(" k\n"), None).unwrap();
+    assert_eq!(request.default_headers["authorization"], "Bearer k", "below the model's own");
+    assert!(request.default_headers["authorization"].is_sensitive());
 }
 
 #[test]

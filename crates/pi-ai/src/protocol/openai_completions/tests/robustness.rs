@@ -29,11 +29,11 @@ fn is_terminal(event: &AssistantEvent) -> bool {
 #[test]
 fn every_split_in_two_gives_the_same_events() {
     let body = rich().into_bytes();
-    let whole = decode_with(model(json!({})), &StreamOptions::default(), [body.as_slice()]);
+    let whole = decode_with(model(json!({})), &Context::default(), [body.as_slice()]);
     assert_eq!(trace(&whole).last().unwrap(), "done toolUse");
     for split in 0..=body.len() {
         let pieces = [&body[..split], &body[split..]];
-        let events = decode_with(model(json!({})), &StreamOptions::default(), pieces);
+        let events = decode_with(model(json!({})), &Context::default(), pieces);
         assert_eq!(events, whole, "split at {split}");
     }
 }
@@ -43,8 +43,7 @@ fn a_stream_cut_anywhere_ends_exactly_once() {
     let body = rich();
     let told_reason = body.find("finish_reason").unwrap();
     for end in 0..body.len() {
-        let events =
-            decode_with(model(json!({})), &StreamOptions::default(), [&body.as_bytes()[..end]]);
+        let events = decode_with(model(json!({})), &Context::default(), [&body.as_bytes()[..end]]);
         let terminal = events.iter().filter(|event| is_terminal(event)).count();
         assert_eq!(terminal, 1, "cut at {end}");
         assert!(events.last().is_some_and(is_terminal), "cut at {end}");
@@ -70,8 +69,8 @@ proptest! {
             at = cut;
         }
         pieces.push(rest);
-        let whole = decode_with(model(json!({})), &StreamOptions::default(), [body.as_slice()]);
-        prop_assert_eq!(decode_with(model(json!({})), &StreamOptions::default(), pieces), whole);
+        let whole = decode_with(model(json!({})), &Context::default(), [body.as_slice()]);
+        prop_assert_eq!(decode_with(model(json!({})), &Context::default(), pieces), whole);
     }
 
     #[test]
@@ -96,7 +95,7 @@ proptest! {
 
     #[test]
     fn no_bytes_are_fatal(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let events = decode_with(model(json!({})), &StreamOptions::default(), [bytes.as_slice()]);
+        let events = decode_with(model(json!({})), &Context::default(), [bytes.as_slice()]);
         prop_assert_eq!(events.iter().filter(|event| is_terminal(event)).count(), 1);
     }
 }

@@ -244,8 +244,7 @@ fn text_of_grammar_tools_is_framed_as_arguments() {
         "constrainedSampling": {"type": "grammar", "variants": {"openai_lark": "start: X"}}});
     let model = model(json!({"compat": {"supportsOpenAIGrammarTools": true}}));
     let context = context(json!({"tools": [tool]}));
-    let options = OpenAiCompletions.simple_options(&model, &context, simple("off"));
-    let events = decode_with(model, &options, [body.as_bytes()]);
+    let events = decode_with(model, &context, [body.as_bytes()]);
     assert_eq!(
         trace(&events),
         [
@@ -451,7 +450,8 @@ fn errors_in_the_stream_end_it_and_leave_blocks_open() {
 fn an_abort_ends_open_blocks_and_a_broken_connection_does_not() {
     for (how, ends) in [(Interruption::Aborted, vec!["0 = a"]), (Interruption::Broken, vec![])] {
         let model = Arc::new(model(json!({})));
-        let mut decoder = OpenAiCompletions.decoder(&model, &StreamOptions::default());
+        let mut decoder =
+            OpenAiCompletions.decoder(&model, &Context::default(), &StreamOptions::default());
         let mut out = MessageBuilder::new(AssistantMessage::pending(&model, 0));
         let data = json!({"choices": [{"delta": {"content": "a"}}]}).to_string();
         decoder.event(None, &data, &mut out);

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::protocol::openai_completions::OpenAiCompletions;
-use pi_ai::protocol::{Decoder, HttpRequest, HttpWire};
-use pi_ai::transport::sse::SseParser;
-use pi_ai::{
-    AssistantEvent, AssistantMessage, Context, MessageBuilder, Model, SimpleStreamOptions,
-    StreamOptions,
-};
 use serde_json::{Value, json};
+
+use super::OpenAiCompletions;
+use crate::event::{AssistantEvent, MessageBuilder};
+use crate::protocol::{Decoder, HttpRequest, HttpWire};
+use crate::stream::Context;
+use crate::transport::sse::SseParser;
+use crate::transport::{HttpTransport, TransportConfig, settle};
+use crate::types::{AssistantMessage, Message, Model, SimpleStreamOptions, StreamOptions};
 
 fn shared(file: &str) -> Option<PathBuf> {
     let Some(dir) = pi_test::shared_dir() else {
@@ -117,28 +118,27 @@ fn requests_equal_the_recorded_ones() {
         let request = build(model, &context(&row["context"]), simple_options(&row["options"]));
 
         let mut expected = row["body"].clone();
-        let mut body = request.body;
+        let mut body = request.body.clone();
         without_id_hashes(&mut expected);
         without_id_hashes(&mut body);
         if body != expected {
             differences.push(format!("{name}\n  expected {expected}\n  built    {body}"));
         }
-        // The driver adds the model's own headers and the content type; the key was not recorded.
-        let own: Vec<String> =
-            model.headers.iter().flatten().map(|(name, _)| name.to_lowercase()).collect();
+        // Neither key nor identity was recorded.
+        let transport = HttpTransport::new(TransportConfig::default());
+        let mut headers = settle(&request, model, &StreamOptions::default(), &transport).unwrap();
+        headers.remove("authorization");
+        if row["headers"].get("user-agent").is_none() {
+            headers.remove("user-agent");
+        }
         let expected: BTreeMap<&str, &str> = row["headers"]
             .as_object()
             .unwrap()
             .iter()
-            .filter(|(name, _)| *name != "content-type" && !own.contains(name))
             .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
             .collect();
-        let headers: BTreeMap<&str, &str> = request
-            .headers
-            .iter()
-            .filter(|(name, _)| *name != "authorization")
-            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
-            .collect();
+        let headers: BTreeMap<&str, &str> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         if headers != expected {
             differences.push(format!("{name}\n  expected {expected:?}\n  built    {headers:?}"));
         }
@@ -155,7 +155,8 @@ fn requests_equal_the_recorded_ones() {
 
 /// Feeds a whole body through parser and decoder.
 fn decode(model: &Arc<Model>, body: &[u8]) -> (Vec<AssistantEvent>, Arc<AssistantMessage>) {
-    let mut decoder: Box<dyn Decoder> = OpenAiCompletions.decoder(model, &StreamOptions::default());
+    let mut decoder: Box<dyn Decoder> =
+        OpenAiCompletions.decoder(model, &Context::default(), &StreamOptions::default());
     let mut out = MessageBuilder::new(AssistantMessage::pending(model, 0));
     let mut parser = SseParser::new();
     parser.push(body, |name, data| decoder.event(name, data, &mut out)).unwrap();
@@ -316,7 +317,7 @@ fn bodies_equal_those_of_the_recorded_scenarios() {
 }
 
 /// The first `count` messages of a recorded session that are sent: no prompts, no failed answers.
-fn sent_messages(entries: &[Value], count: usize) -> Vec<pi_ai::Message> {
+fn sent_messages(entries: &[Value], count: usize) -> Vec<Message> {
     entries
         .iter()
         .filter(|entry| entry["type"] == "message")

@@ -1,4 +1,5 @@
-//! Headers a vendor wants computed from the conversation, whatever the protocol.
+//! Headers the protocols have in common: the key, the session, and what a vendor wants computed
+//! from the conversation.
 //!
 //! The driver adds identity, the model's own headers and the caller's; nothing of that is here.
 
@@ -12,7 +13,7 @@ use crate::types::{CacheRetention, InputBlock, Message, Model, StreamOptions, Us
 ///
 /// # Errors
 /// The session id cannot stand in a header.
-pub fn add_vendor_headers(
+pub(super) fn add_vendor_headers(
     headers: &mut HeaderMap,
     model: &Model,
     context: &Context,
@@ -33,22 +34,62 @@ pub fn add_vendor_headers(
 ///
 /// # Errors
 /// HTTP cannot carry the value; it is not shown, it may be a secret.
-pub fn add_header(headers: &mut HeaderMap, name: &'static str, value: &str) -> Result<(), String> {
-    let value = HeaderValue::from_bytes(value.as_bytes())
-        .map_err(|_invalid| format!("The value of header {name} cannot be sent"))?;
+pub(super) fn add_header(
+    headers: &mut HeaderMap,
+    name: &'static str,
+    value: &str,
+) -> Result<(), String> {
+    headers.insert(HeaderName::from_static(name), header_value(name, value)?);
+    Ok(())
+}
+
+/// Adds a header whose value stays out of debug output and of HTTP/2's compression tables.
+///
+/// # Errors
+/// As [`add_header`].
+pub(super) fn add_secret(
+    headers: &mut HeaderMap,
+    name: &'static str,
+    value: &str,
+) -> Result<(), String> {
+    let mut value = header_value(name, value)?;
+    value.set_sensitive(true);
     headers.insert(HeaderName::from_static(name), value);
     Ok(())
 }
 
+/// Adds `authorization: Bearer <key>`.
+///
+/// # Errors
+/// As [`add_header`].
+pub(super) fn add_bearer(headers: &mut HeaderMap, key: &str) -> Result<(), String> {
+    add_secret(headers, "authorization", &format!("Bearer {key}"))
+}
+
+/// The key to send, without blanks around it; none when a header among `credentials` stands for it.
+///
+/// # Errors
+/// There is neither.
+pub(super) fn key<'a>(
+    model: &Model,
+    options: &'a StreamOptions,
+    credentials: &[&str],
+) -> Result<Option<&'a str>, String> {
+    let key = options.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
+    if key.is_none() && !brings_credential(model, options, credentials) {
+        return Err(format!("No API key for provider: {}", model.provider));
+    }
+    Ok(key)
+}
+
 /// The session a request belongs to, for the provider's cache; none when caching is off.
-pub fn cached_session(options: &StreamOptions) -> Option<&str> {
+pub(super) fn cached_session(options: &StreamOptions) -> Option<&str> {
     let session = options.session_id.as_deref().filter(|session| !session.is_empty())?;
     (options.cache_retention != CacheRetention::None).then_some(session)
 }
 
-/// Whether the model or the caller sets one of the headers to something. Such a request needs no
-/// key.
-pub fn brings_credential(model: &Model, options: &StreamOptions, names: &[&str]) -> bool {
+/// Whether the model or the caller sets one of the headers to something.
+fn brings_credential(model: &Model, options: &StreamOptions, names: &[&str]) -> bool {
     let counts = |name: &str, value: &str| {
         !value.trim().is_empty() && names.iter().any(|wanted| name.eq_ignore_ascii_case(wanted))
     };
@@ -57,6 +98,11 @@ pub fn brings_credential(model: &Model, options: &StreamOptions, names: &[&str])
             .headers
             .iter()
             .any(|(name, value)| value.as_deref().is_some_and(|value| counts(name, value)))
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_bytes(value.as_bytes())
+        .map_err(|_invalid| format!("The value of header {name} cannot be sent"))
 }
 
 /// Copilot bills a request to the user when the user's words are its last message.
@@ -80,7 +126,7 @@ fn shows_image(message: &Message) -> bool {
         Message::ToolResult(result) => result.content.as_slice(),
         Message::System(_) | Message::Assistant(_) => &[],
     };
-    blocks.iter().any(|block| matches!(block, InputBlock::Image(_)))
+    blocks.iter().any(InputBlock::is_image)
 }
 
 #[cfg(test)]
