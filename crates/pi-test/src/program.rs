@@ -143,6 +143,30 @@ impl Running {
         }
     }
 
+    /// Waits until the pipe of standard output holds all it can.
+    #[expect(clippy::expect_used, reason = "a closed pipe cannot be full")]
+    pub async fn full(&self) {
+        let pipe = self.stdout.as_ref().expect("standard output is open").get_ref();
+        let full = async {
+            let mut before = 0;
+            loop {
+                let now = rustix::io::ioctl_fionread(pipe).expect("a pipe tells its length");
+                if now > 0 && now == before {
+                    return;
+                }
+                before = now;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        patiently("a full pipe", full).await;
+    }
+
+    /// Waits for the end without reading any more.
+    #[expect(clippy::expect_used, reason = "a process without an end fails the test")]
+    pub async fn exit_code(&mut self) -> Option<i32> {
+        patiently("the end", self.child.wait()).await.expect("the process ends").code()
+    }
+
     #[expect(clippy::expect_used, reason = "a process that is gone fails the test")]
     pub fn signal(&self, signal: Signal) {
         let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));

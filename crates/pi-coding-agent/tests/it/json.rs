@@ -156,16 +156,16 @@ async fn line_separators_of_unicode_do_not_end_a_record() {
     assert_eq!(end["message"]["content"][0]["text"], answer);
 }
 
-/// An answer of some megabytes in thousands of events.
+/// Hundreds of kilobytes in a thousand events, more than any buffer on the way holds.
 fn long_answer() -> Turn {
-    Turn { delta_chars: 500, ..Turn::from("0123456789".repeat(200_000).as_str()) }
+    let call = Block::tool("call_1", "bash", json!({"command": "true"}));
+    let blocks = [Block::text(&"0123456789".repeat(60_000)), call];
+    Turn { delta_chars: 500, ..Turn::new(blocks) }
 }
 
 #[tokio::test]
 async fn a_reader_that_stops_reading_stalls_the_run_until_it_reads_on() {
-    let call = Turn::tool("call_1", "bash", json!({"command": "true"}));
-    let bed =
-        Bed::new([Turn::new([long_answer().blocks[0].clone(), call.blocks[0].clone()])]).await;
+    let bed = Bed::new([long_answer()]).await;
     bed.server.push("Done.");
     let mut running = bed.pi(["--mode", "json", "hi"]).start();
     running.line_with("text_start").await;

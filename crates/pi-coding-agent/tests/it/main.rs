@@ -10,3 +10,5 @@ mod json_tools;
 mod print;
 #[cfg(test)]
 mod retry;
+#[cfg(test)]
+mod signals;
