@@ -40,7 +40,7 @@ trait Audience {
     }
 }
 
-/// Sends the prompts one after the other.
+/// Sends the prompts one after the other, as long as they can be stored.
 async fn drive(
     session: &AgentSession,
     prompts: Vec<Prompt>,
@@ -93,9 +93,20 @@ async fn prompt_all(
         if session.is_stopped() {
             break;
         }
-        last = Some(session.prompt(prompt.into_blocks()).await?);
+        let outcome = session.prompt(prompt.into_blocks()).await?;
+        let is_stored = outcome.unstored.is_none();
+        last = Some(outcome);
+        if !is_stored {
+            break;
+        }
     }
     Ok(last)
+}
+
+/// Fails if something of the run is not on disk.
+fn check_stored(outcome: Option<RunOutcome>) -> Result<(), AppError> {
+    let error = outcome.and_then(|outcome| outcome.unstored);
+    error.map_or(Ok(()), Err).context(ErrorKind::Internal, || "The conversation cannot go on")
 }
 
 /// Which of the standard streams are terminals.

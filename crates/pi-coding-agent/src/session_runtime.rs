@@ -126,7 +126,7 @@ impl AgentSession {
     /// Sends a prompt and resolves when everything it set off is settled.
     ///
     /// # Errors
-    /// Another prompt is on, or something could not be stored.
+    /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
     pub(crate) async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
         self.harness
             .prompt(blocks)

@@ -12,7 +12,7 @@ use pi_agent::session::Header;
 use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
-use super::{Audience, Ending, drive};
+use super::{Audience, Ending, check_stored, drive};
 use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::AgentSession;
@@ -56,8 +56,9 @@ impl Records {
         session.unsubscribe(subscription);
         drop(recorder);
         match ending {
-            Ok(Ending::Settled(_)) => {
+            Ok(Ending::Settled(outcome)) => {
                 self.end()?;
+                check_stored(outcome)?;
                 Ok(ExitCode::SUCCESS)
             }
             Ok(Ending::Stopped(stop)) => {
