@@ -133,7 +133,7 @@ impl Env {
         let mut variables = self.raw.clone();
         if offline {
             variables.insert(registry::OFFLINE.into(), "1".into());
-            variables.insert("PI_SKIP_VERSION_CHECK".into(), "1".into());
+            variables.insert(registry::SKIP_VERSION_CHECK.into(), "1".into());
         }
         variables
     }

@@ -17,6 +17,15 @@ pub const EXTRA_CA_CERTS: &str = "NODE_EXTRA_CA_CERTS";
 pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 pub const TMPDIR: &str = "TMPDIR";
 
+pub const AI_AGENT: &str = "AI_AGENT";
+pub const INSIDE_PI: &str = "PI_CODING_AGENT";
+pub const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
+pub const SESSION_ID: &str = "PI_SESSION_ID";
+pub const SESSION_FILE: &str = "PI_SESSION_FILE";
+pub const PROVIDER: &str = "PI_PROVIDER";
+pub const MODEL: &str = "PI_MODEL";
+pub const REASONING_LEVEL: &str = "PI_REASONING_LEVEL";
+
 /// A variable and what it does, in one line of Markdown.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
@@ -62,17 +71,14 @@ pub const READ: [Variable; 13] = [
 
 /// Variables pi sets for the commands it runs.
 pub const SET_FOR_CHILDREN: [Variable; 8] = [
-    variable("AI_AGENT", "`pi`: which agent started the command."),
-    variable("PI_CODING_AGENT", "`true` inside pi."),
-    variable(
-        "PI_SKIP_VERSION_CHECK",
-        "`1` when pi is offline, so that a pi inside pi is quiet too.",
-    ),
-    variable("PI_SESSION_ID", "Id of the session (commands of the model only, as all below)."),
-    variable("PI_SESSION_FILE", "Absolute path of the session file; absent when nothing is saved."),
-    variable("PI_PROVIDER", "Provider of the current model."),
-    variable("PI_MODEL", "Id of the current model."),
-    variable("PI_REASONING_LEVEL", "Current thinking level."),
+    variable(AI_AGENT, "`pi`: which agent started the command."),
+    variable(INSIDE_PI, "`true` inside pi."),
+    variable(SKIP_VERSION_CHECK, "`1` when pi is offline, so that a pi inside pi is quiet too."),
+    variable(SESSION_ID, "Id of the session (commands of the model only, as all below)."),
+    variable(SESSION_FILE, "Absolute path of the session file; absent when nothing is saved."),
+    variable(PROVIDER, "Provider of the current model."),
+    variable(MODEL, "Id of the current model."),
+    variable(REASONING_LEVEL, "Current thinking level."),
 ];
 
 /// The manual's page on environment variables.

@@ -13,6 +13,8 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::env::registry;
+
 mod processes;
 mod program;
 
@@ -209,7 +211,7 @@ pub fn environment<'a>(
         path.push(inherited);
     }
     variables.insert("PATH".into(), path);
-    variables.insert("AI_AGENT".into(), "pi".into());
-    variables.insert("PI_CODING_AGENT".into(), "true".into());
+    variables.insert(registry::AI_AGENT.into(), "pi".into());
+    variables.insert(registry::INSIDE_PI.into(), "true".into());
     variables
 }
