@@ -228,6 +228,18 @@ async fn a_reader_that_does_not_read_cannot_hold_up_an_orderly_end() {
 }
 
 #[tokio::test]
+async fn signals_end_a_program_that_waits_for_someone_to_read_the_answer() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let bed = Bed::new(["0123456789".repeat(60_000).as_str()]).await;
+        let mut running = bed.pi(["-p", "hi"]).start();
+        running.full().await;
+        running.signal(signal);
+        assert_eq!(running.exit_code().await, None, "it died by the signal");
+        assert_eq!(last(&bed.session())["stopReason"], "stop");
+    }
+}
+
+#[tokio::test]
 async fn a_reader_that_does_not_read_cannot_hold_up_an_interrupt() {
     let (bed, mut running) = unread().await;
     let before = bytes(&bed);
