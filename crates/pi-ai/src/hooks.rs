@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use serde_json::Value;
 
+use crate::protocol::RequestBody;
 use crate::types::Model;
 
 /// Called in the order headers, payload, response, stream events. A request sent again because it
@@ -14,10 +15,11 @@ use crate::types::Model;
 /// Every method has a default that does nothing. Hooks must not fail: what they cannot do they
 /// leave as it was.
 pub trait RequestHooks: Send + Sync + fmt::Debug {
-    /// The body is built. A returned value replaces it.
+    /// The body is built. A returned value replaces it. Ask for the body's tree only if it is
+    /// needed: that costs more than building the request did.
     fn on_payload<'a>(
         &'a self,
-        _body: &'a Value,
+        _body: &'a RequestBody,
         _model: &'a Model,
     ) -> BoxFuture<'a, Option<Value>> {
         Box::pin(std::future::ready(None))

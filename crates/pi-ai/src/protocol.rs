@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use serde_json::Value;
 
 use crate::event::MessageBuilder;
 use crate::stream::{AssistantStream, Context, Protocols};
@@ -20,8 +19,11 @@ mod declared;
 mod error_body;
 mod headers;
 mod own_options;
+mod request_body;
 mod strict_schema;
 mod vendor;
+
+pub use request_body::RequestBody;
 
 /// The protocols of this crate, over one transport. They are registered like anyone's: add to the
 /// result, or replace what is in it.
@@ -100,7 +102,7 @@ pub trait HttpWire: Send + Sync + fmt::Debug {
     }
 }
 
-/// One HTTP request, body as JSON so that hooks can change it.
+/// One HTTP request.
 ///
 /// Who wins where several places name a header, low to high: identity of the client,
 /// [`Self::default_headers`], headers of the model, [`Self::conversation_headers`], headers of the
@@ -114,7 +116,7 @@ pub struct HttpRequest {
     pub default_headers: HeaderMap,
     /// What this conversation asks for, such as session affinity.
     pub conversation_headers: HeaderMap,
-    pub body: Value,
+    pub body: RequestBody,
 }
 
 impl fmt::Debug for HttpRequest {
@@ -170,6 +172,7 @@ pub enum Interruption {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn debug_output_of_a_request_holds_no_secret() {
@@ -181,7 +184,7 @@ mod tests {
             url: "https://me:sk-2@host:1/v1/x?key=sk-3#sk-4".to_owned(),
             default_headers: secret.clone(),
             conversation_headers: secret,
-            body: Value::Null,
+            body: Value::Null.into(),
         };
         let text = format!("{request:?}");
         assert!(text.contains("https://host:1/v1/x\"") && !text.contains("sk-"), "{text}");

@@ -114,7 +114,7 @@ mod tests {
             url: url.to_owned(),
             default_headers: map(defaults),
             conversation_headers: map(conversation),
-            body: serde_json::Value::Null,
+            body: serde_json::Value::Null.into(),
         }
     }
 

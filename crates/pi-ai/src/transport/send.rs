@@ -4,15 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 use reqwest::Response;
-use serde_json::Value;
 
 use super::client::HttpTransport;
 use super::{failure, headers, provider_retry};
-use crate::protocol::{HttpRequest, HttpWire, shown_url};
+use crate::protocol::{HttpRequest, HttpWire, RequestBody, shown_url};
 use crate::stream::Context;
 use crate::types::{Model, StreamOptions};
 
@@ -85,15 +83,16 @@ impl Call {
         }
     }
 
-    /// Settles the headers, runs the hooks and writes the body.
+    /// Settles the headers and runs the hooks.
     async fn seal(&self, request: &HttpRequest) -> Result<Letter, Failure> {
         let mut headers = headers::settle(request, &self.model, &self.options, &self.transport)?;
-        let mut other_body = None;
+        let mut body = request.body.clone();
         if let Some(hooks) = &self.options.hooks {
             hooks.on_headers(&mut headers, &self.model).await;
-            other_body = hooks.on_payload(&request.body, &self.model).await;
+            if let Some(other) = hooks.on_payload(&body, &self.model).await {
+                body = other.into();
+            }
         }
-        let body = encode(other_body.as_ref().unwrap_or(&request.body))?;
         Ok(Letter { url: request.url.clone(), headers, body })
     }
 
@@ -105,7 +104,7 @@ impl Call {
         let sending = client
             .post(&letter.url)
             .headers(letter.headers.clone())
-            .body(letter.body.clone())
+            .body(letter.body.bytes().clone())
             .send();
         let response = match self.with_patience(sending).await {
             Some(Ok(response)) => response,
@@ -166,7 +165,7 @@ impl Call {
 struct Letter {
     url: String,
     headers: HeaderMap,
-    body: Bytes,
+    body: RequestBody,
 }
 
 /// One try that failed.
@@ -201,12 +200,5 @@ impl From<SendError> for Failure {
         let retry_after_ms =
             error.server_delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
         Self { text: error.text, retry_after_ms }
-    }
-}
-
-fn encode(body: &Value) -> Result<Bytes, Failure> {
-    match serde_json::to_vec(body) {
-        Ok(body) => Ok(body.into()),
-        Err(error) => Err(Failure::from(format!("The request cannot be written: {error}"))),
     }
 }

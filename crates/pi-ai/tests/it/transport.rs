@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue};
 use pi_ai::MessageBuilder;
 use pi_ai::RequestHooks;
 use pi_ai::faux::FauxProvider;
-use pi_ai::protocol::{Decoder, HttpRequest, HttpWire, Interruption, Protocol};
+use pi_ai::protocol::{Decoder, HttpRequest, HttpWire, Interruption, Protocol, RequestBody};
 use pi_ai::transport::{HttpProtocol, HttpTransport, TransportConfig};
 use pi_ai::{AssistantStream, Context};
 use pi_ai::{Model, SimpleStreamOptions, StopReason, StreamOptions};
@@ -57,7 +57,7 @@ impl HttpWire for TestWire {
             url: format!("{}/talk", model.base_url),
             default_headers,
             conversation_headers: HeaderMap::new(),
-            body,
+            body: body.into(),
         })
     }
 
@@ -83,7 +83,9 @@ impl HttpWire for TestWire {
         body: &str,
     ) -> Option<HttpRequest> {
         let mut other = request.clone();
-        other.body["instead_of"] = json!(body);
+        let mut changed = request.body.to_value();
+        changed["instead_of"] = json!(body);
+        other.body = changed.into();
         (Some(status) == self.fallback_on).then_some(other)
     }
 }
@@ -132,9 +134,13 @@ impl Diary {
 }
 
 impl RequestHooks for Diary {
-    fn on_payload<'a>(&'a self, body: &'a Value, _: &'a Model) -> BoxFuture<'a, Option<Value>> {
+    fn on_payload<'a>(
+        &'a self,
+        body: &'a RequestBody,
+        _: &'a Model,
+    ) -> BoxFuture<'a, Option<Value>> {
         self.note("payload".to_owned());
-        let mut body = body.clone();
+        let mut body = body.to_value();
         body["hooked"] = json!(true);
         body["hooks"] = json!(body["hooks"].as_u64().unwrap_or_default() + 1);
         Box::pin(std::future::ready(Some(body)))

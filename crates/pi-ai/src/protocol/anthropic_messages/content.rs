@@ -6,6 +6,7 @@ use super::compat::Compat;
 use super::tools::ToolWriter;
 use crate::handoff::update_text;
 use crate::protocol::body::{ONLY_IMAGES, object};
+use crate::protocol::request_body::MessageList;
 use crate::types::{
     AssistantBlock, AssistantMessage, ImageContent, InputBlock, Message, SystemMessage,
     ThinkingContent, ToolResultMessage, UserContent,
@@ -25,7 +26,7 @@ pub(super) struct Turns<'a> {
 /// What has been written, and what waits for its place.
 #[derive(Default)]
 struct Draft {
-    messages: Vec<Value>,
+    messages: MessageList,
     /// System messages go right before the next answer that is sent.
     system: Vec<Value>,
     results: Vec<Value>,
@@ -40,8 +41,8 @@ impl Turns<'_> {
         &self,
         messages: &[Message],
         tools: &ToolWriter<'_>,
-    ) -> Result<Vec<Value>, String> {
-        let mut draft = Draft { messages: Vec::with_capacity(messages.len()), ..Draft::default() };
+    ) -> Result<MessageList, String> {
+        let mut draft = Draft::default();
         for message in messages {
             match message {
                 Message::ToolResult(result) => draft.result(result),
@@ -68,9 +69,9 @@ impl Turns<'_> {
             }
         }
         draft.close_results();
-        draft.messages.append(&mut draft.system);
+        draft.place_system();
         let mut messages = draft.messages;
-        mark_last(&mut messages, self.cache_control);
+        mark_last(messages.open_mut(), self.cache_control);
         messages.extend(self.effort.map(effort_message));
         Ok(messages)
     }
@@ -81,7 +82,7 @@ impl Turns<'_> {
         if blocks.is_empty() {
             return;
         }
-        draft.messages.append(&mut draft.system);
+        draft.place_system();
         if let (Some(_), Some(effort)) = (self.effort, &answer.provider_thinking_level)
             && answer.provider == self.provider
         {
@@ -123,6 +124,10 @@ impl Turns<'_> {
 }
 
 impl Draft {
+    fn place_system(&mut self) {
+        self.messages.extend(self.system.drain(..));
+    }
+
     fn push(&mut self, role: &str, content: Value) {
         self.messages.push(object([("role", json!(role)), ("content", content)]));
     }

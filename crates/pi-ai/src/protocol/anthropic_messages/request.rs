@@ -10,8 +10,9 @@ use super::strict_memory::StrictMemory;
 use super::thinking::Thinking;
 use super::tools::ToolWriter;
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, initial_tools, prepare};
-use crate::protocol::HttpRequest;
 use crate::protocol::body::cache_marker;
+use crate::protocol::request_body::MESSAGES_GO_HERE;
+use crate::protocol::{HttpRequest, RequestBody};
 use crate::stream::Context;
 use crate::types::{AssistantMessage, Model, StreamOptions};
 
@@ -76,7 +77,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn body(&self, prepared: &Prepared, tools: &ToolWriter<'_>) -> Result<Value, String> {
+    fn body(&self, prepared: &Prepared, tools: &ToolWriter<'_>) -> Result<RequestBody, String> {
         let compat = tools.compat;
         let cache_control = self.cache_control.as_ref();
         let turns = Turns {
@@ -89,7 +90,8 @@ impl Plan<'_> {
 
         let mut body = Map::new();
         body.insert("model".into(), json!(self.model.id));
-        body.insert("messages".into(), Value::Array(messages));
+        let (name, place) = MESSAGES_GO_HERE;
+        body.insert(name.into(), place.clone());
         let max_tokens = self.options.max_tokens.unwrap_or(self.model.max_tokens);
         body.insert("max_tokens".into(), json!(max_tokens));
         body.insert("stream".into(), json!(true));
@@ -122,7 +124,7 @@ impl Plan<'_> {
         if let Some(choice) = &self.own.tool_choice {
             body.insert("tool_choice".into(), choice.wire());
         }
-        Ok(Value::Object(body))
+        Ok(RequestBody::new(&body, messages))
     }
 }
 

@@ -58,10 +58,10 @@ impl StrictMemory {
         request: &HttpRequest,
         session: Option<&str>,
     ) -> Option<HttpRequest> {
-        let mut request = request.clone();
+        let mut body = request.body.to_value();
         let known = &mut *self.lock();
         let mut changed = false;
-        for declaration in declarations(&mut request.body) {
+        for declaration in declarations(&mut body) {
             changed |= known.loosen(declaration);
         }
         if !changed {
@@ -73,7 +73,7 @@ impl StrictMemory {
             }
             known.over_limit.insert(session.to_owned());
         }
-        Some(request)
+        Some(HttpRequest { body: body.into(), ..request.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -78,7 +78,7 @@ fn simple_request(
 /// The messages a request without cache markers carries.
 fn sent(model: &Model, context: &Context) -> Value {
     let wire = AnthropicMessages::new();
-    wire.request(model, context, &plain()).unwrap().body["messages"].clone()
+    wire.request(model, context, &plain()).unwrap().body.to_value()["messages"].clone()
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {

@@ -8,6 +8,7 @@ use super::compat::Compat;
 use super::tools::wire_tools;
 use crate::handoff::{Prepared, update_text};
 use crate::protocol::body::{ONLY_IMAGES, object};
+use crate::protocol::request_body::MessageList;
 use crate::types::{ImageContent, InputBlock, Message, Model, SystemMessage, UserContent};
 
 const NO_OUTPUT: &str = "(no tool output)";
@@ -31,12 +32,14 @@ pub(super) struct MessageRules<'a> {
 pub(super) fn wire_messages(
     prepared: &Prepared,
     rules: MessageRules<'_>,
-) -> Result<Vec<Value>, String> {
-    let mut writer = Writer {
-        rules,
-        out: Vec::with_capacity(prepared.messages.len() + 1),
-        result_images: Vec::new(),
+) -> Result<MessageList, String> {
+    let out = if rules.compat.anthropic_cache_control {
+        // Markers may go to any of them.
+        MessageList::kept_open()
+    } else {
+        MessageList::default()
     };
+    let mut writer = Writer { rules, out, result_images: Vec::new() };
     if !prepared.system_prompt.is_empty() {
         writer.prompt(&prepared.system_prompt);
     }
@@ -49,7 +52,7 @@ pub(super) fn wire_messages(
 
 struct Writer<'a> {
     rules: MessageRules<'a>,
-    out: Vec<Value>,
+    out: MessageList,
     /// Images of the tool results just written; they follow the last result.
     result_images: Vec<Value>,
 }

@@ -11,8 +11,9 @@ use super::options::Options;
 use super::thinking::add_thinking;
 use super::tools::{grammar_properties, wire_tools};
 use crate::handoff::{HandoffRules, Prepared, ToolPlacement, prepare};
-use crate::protocol::HttpRequest;
 use crate::protocol::headers::{add_bearer, add_header, add_vendor_headers, key};
+use crate::protocol::request_body::MESSAGES_GO_HERE;
+use crate::protocol::{HttpRequest, RequestBody};
 use crate::stream::Context;
 use crate::types::{AssistantMessage, Message, Model, StreamOptions, Tool};
 
@@ -33,7 +34,7 @@ pub(super) fn build(
         url: endpoint(&model.base_url),
         default_headers: default_headers(model, options)?,
         conversation_headers: conversation_headers(model, &compat, context, options)?,
-        body: Value::Object(body(model, &compat, context, options)?),
+        body: body(model, &compat, context, options)?,
     })
 }
 
@@ -72,20 +73,21 @@ fn body(
     compat: &Compat,
     context: &Context,
     stream: &StreamOptions,
-) -> Result<Map<String, Value>, String> {
+) -> Result<RequestBody, String> {
     let options = Options::read(&stream.protocol)?;
     let prepared = prepared_for(model, compat, context);
     let grammars = grammar_properties(all_tools(&prepared.tools, &prepared.messages), compat)?;
     let rules = MessageRules { model, compat, grammar_properties: &grammars };
     let mut messages = wire_messages(&prepared, rules)?;
     let mut tools = wire_tools(&prepared.tools, compat)?;
-    cache::mark(&mut messages, &mut tools, compat, stream);
+    cache::mark(messages.open_mut(), &mut tools, compat, stream);
     let has_tools = !tools.is_empty();
     let tells_tools = has_tools || (compat.tools_with_tool_history && has_tool_history(&prepared));
 
     let mut body = Map::new();
     body.insert("model".into(), json!(model.id));
-    body.insert("messages".into(), Value::Array(messages));
+    let (name, place) = MESSAGES_GO_HERE;
+    body.insert(name.into(), place.clone());
     body.insert("stream".into(), json!(true));
     cache::add_cache_fields(&mut body, compat, stream);
     if compat.usage_in_streaming {
@@ -116,7 +118,7 @@ fn body(
     add_thinking(&mut body, model, compat, stream, &options);
     add_routing(&mut body, compat);
     add_sampling(&mut body, model, stream, &options);
-    Ok(body)
+    Ok(RequestBody::new(&body, messages))
 }
 
 fn prepared_for(model: &Model, compat: &Compat, context: &Context) -> Prepared {

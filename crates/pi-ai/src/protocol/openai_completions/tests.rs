@@ -81,13 +81,13 @@ fn rest_of(mut body: Value) -> Value {
 
 /// Body fields beside the usual ones.
 fn extras(over: Value, level: &str) -> Value {
-    rest_of(request(&model(over), &context(json!({})), simple(level)).unwrap().body)
+    rest_of(request(&model(over), &context(json!({})), simple(level)).unwrap().body.to_value())
 }
 
 /// Through the protocol's own door, without a token limit.
 fn direct(over: Value, own: Options) -> Value {
     let options = StreamOptions { protocol: ProtocolOptions::from(own), ..with_key() };
-    OpenAiCompletions.request(&model(over), &context(json!({})), &options).unwrap().body
+    OpenAiCompletions.request(&model(over), &context(json!({})), &options).unwrap().body.to_value()
 }
 
 /// One `data:` event.

@@ -54,7 +54,7 @@ fn in_place() -> Model {
 
 fn body(model: &Model, context: &Context, cache_retention: CacheRetention) -> Value {
     let options = StreamOptions { cache_retention, ..plain() };
-    AnthropicMessages::new().request(model, context, &options).unwrap().body
+    AnthropicMessages::new().request(model, context, &options).unwrap().body.to_value()
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn recorded_effort_is_told_before_each_answer_of_the_provider() {
     };
     let request = AnthropicMessages::new().request(&managed(), &messages, &options).unwrap();
     assert_eq!(
-        request.body["messages"],
+        request.body.to_value()["messages"],
         json!([
             user("q"), effort("high"), sent_answer("x"),
             user("r"), effort("max"), sent_answer("other model"),

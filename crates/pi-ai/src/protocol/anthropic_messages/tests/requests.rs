@@ -25,7 +25,7 @@ fn with_tool(name: &str) -> crate::stream::Context {
 /// The request of the protocol's own options.
 fn own_request(model: &Model, own: Options, base: StreamOptions) -> Value {
     let options = StreamOptions { protocol: own.into(), ..base };
-    AnthropicMessages::new().request(model, &question(), &options).unwrap().body
+    AnthropicMessages::new().request(model, &question(), &options).unwrap().body.to_value()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn the_key_goes_where_its_kind_belongs() {
         let request = request.unwrap();
         assert_eq!(header(&request, name), Some(value));
         assert_eq!(header(&request, absent), None);
-        assert_eq!(request.body.get("system"), None, "no identity but our own");
+        assert_eq!(request.body.to_value().get("system"), None, "no identity but our own");
         assert!(
             !format!("{:?}", request.default_headers).contains(key),
             "keys are kept out of debug output"
@@ -244,8 +244,8 @@ fn thinking_follows_the_level_and_the_model() {
     for (fields, level, thinking, output_config) in cases {
         let model = model(fields.clone());
         let request = simple_request(&model, &question(), simple(plain(), level)).unwrap();
-        assert_eq!(request.body["thinking"], thinking, "{fields} {level}");
-        assert_eq!(request.body["output_config"], output_config, "{fields} {level}");
+        assert_eq!(request.body.to_value()["thinking"], thinking, "{fields} {level}");
+        assert_eq!(request.body.to_value()["output_config"], output_config, "{fields} {level}");
     }
 }
 
@@ -262,7 +262,8 @@ fn a_managed_model_that_cannot_be_off_thinks_hard_by_default() {
         let body =
             simple_request(&managed(json!({"off": null})), &question(), simple(options, level))
                 .unwrap()
-                .body;
+                .body
+                .to_value();
         assert_eq!(body["thinking"], thinking);
         assert_eq!(body["output_config"], json!({"effort": "low"}), "never changes");
         assert_eq!(body["messages"][1]["output_config"], json!({"effort": effort}));
@@ -270,7 +271,8 @@ fn a_managed_model_that_cannot_be_off_thinks_hard_by_default() {
     }
     let off = simple_request(&managed(json!({})), &question(), simple(plain(), ThinkingLevel::Off))
         .unwrap()
-        .body;
+        .body
+        .to_value();
     assert_eq!(off["thinking"], json!({"type": "disabled"}));
     assert_eq!(off["messages"].as_array().unwrap().len(), 1);
 }
@@ -293,7 +295,8 @@ fn the_output_limit_leaves_room_for_the_answer() {
     for (window, limit, asked, level, max_tokens, budget) in cases {
         let model = model(json!({"contextWindow": window, "maxTokens": limit}));
         let options = StreamOptions { max_tokens: asked, ..plain() };
-        let body = simple_request(&model, &question(), simple(options, level)).unwrap().body;
+        let body =
+            simple_request(&model, &question(), simple(options, level)).unwrap().body.to_value();
         assert_eq!(body["max_tokens"], max_tokens, "{window} {limit} {asked:?}");
         assert_eq!(body["thinking"].get("budget_tokens"), budget.map(Value::from).as_ref());
     }
@@ -307,7 +310,7 @@ fn budgets_of_the_user_count_per_level() {
             thinking_budgets: thinking_budgets.clone(),
             ..simple(plain(), level)
         };
-        let body = simple_request(&model(json!({})), &question(), options).unwrap().body;
+        let body = simple_request(&model(json!({})), &question(), options).unwrap().body.to_value();
         assert_eq!(body["thinking"]["budget_tokens"], tokens);
     }
 }
@@ -322,8 +325,10 @@ fn temperature_is_only_sent_where_it_is_taken() {
         (rejecting, ThinkingLevel::Off, Value::Null),
     ] {
         let options = StreamOptions { temperature: Some(0.5), ..plain() };
-        let body =
-            simple_request(&model(fields), &question(), simple(options, level)).unwrap().body;
+        let body = simple_request(&model(fields), &question(), simple(options, level))
+            .unwrap()
+            .body
+            .to_value();
         assert_eq!(body["temperature"], expected);
     }
 }
@@ -332,7 +337,7 @@ fn temperature_is_only_sent_where_it_is_taken() {
 fn a_bare_request_carries_only_what_it_needs() {
     let request =
         simple_request(&model(json!({})), &question(), simple(plain(), ThinkingLevel::Off));
-    let body = request.unwrap().body;
+    let body = request.unwrap().body.to_value();
     let keys: Vec<_> = body.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["model", "messages", "max_tokens", "stream", "thinking"]);
 }
@@ -382,7 +387,7 @@ fn tool_choices_have_their_own_words() {
         tool_choice: Some(SimpleToolChoice::None),
         ..simple(plain(), ThinkingLevel::Off)
     };
-    let body = simple_request(&model(json!({})), &with_tool("t"), options).unwrap().body;
+    let body = simple_request(&model(json!({})), &with_tool("t"), options).unwrap().body.to_value();
     assert_eq!(body["tool_choice"], json!({"type": "none"}));
 }
 
@@ -423,7 +428,7 @@ fn cache_markers_end_prompt_tools_and_conversation() {
         let options = StreamOptions { cache_retention, ..plain() };
         let model = model(json!({"compat": compat}));
         let body = simple_request(&model, &with_tool("t"), simple(options, ThinkingLevel::Off));
-        let body = body.unwrap().body;
+        let body = body.unwrap().body.to_value();
         assert_eq!(body["system"][0]["cache_control"], marker);
         assert_eq!(body["tools"][0]["cache_control"], on_tool);
         let content = &body["messages"][0]["content"];

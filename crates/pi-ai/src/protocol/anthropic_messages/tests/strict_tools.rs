@@ -35,8 +35,9 @@ fn in_session(session: Option<&str>) -> StreamOptions {
 
 /// Names of the tools that are strict, of the list and of later additions.
 fn strict_names(request: &HttpRequest) -> Vec<String> {
-    let listed = request.body["tools"].as_array().into_iter().flatten();
-    let added = request.body["messages"].as_array().unwrap().iter().flat_map(|message| {
+    let body = request.body.to_value();
+    let listed = body["tools"].as_array().into_iter().flatten();
+    let added = body["messages"].as_array().unwrap().iter().flat_map(|message| {
         message["content"]
             .as_array()
             .into_iter()
@@ -62,9 +63,9 @@ fn strict_tools_carry_the_rewritten_schema() {
     let request = AnthropicMessages::new().request(&strict_model(), &tools, &plain()).unwrap();
     let schema = json!({"type": "object", "required": ["a"], "additionalProperties": false,
                         "properties": {"a": {"anyOf": [text, {"type": "null"}]}}});
-    assert_eq!(request.body["tools"][0]["strict"], true);
-    assert_eq!(request.body["tools"][0]["input_schema"], schema);
-    assert_eq!(request.body["tools"][1].get("strict"), None, "the placeholder");
+    assert_eq!(request.body.to_value()["tools"][0]["strict"], true);
+    assert_eq!(request.body.to_value()["tools"][0]["input_schema"], schema);
+    assert_eq!(request.body.to_value()["tools"][1].get("strict"), None, "the placeholder");
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn loose_schemas_keep_definitions_and_what_they_allow() {
         let tools =
             with_tools(&[json!({"name": "t", "description": "d", "parameters": parameters})], &[]);
         let request = AnthropicMessages::new().request(&strict_model(), &tools, &plain()).unwrap();
-        assert_eq!(request.body["tools"][0]["input_schema"], sent);
+        assert_eq!(request.body.to_value()["tools"][0]["input_schema"], sent);
     }
 }
 
@@ -149,7 +150,11 @@ fn over_the_limit_preferred_tools_turn_loose_for_the_session() {
     assert_eq!(strict_names(&second), ["r"]);
     assert_eq!(second.default_headers, request.default_headers);
     let next = wire.request(&model, &context, &options).unwrap();
-    assert_eq!(next.body, second.body, "the resend is what the session sends from now on");
+    assert_eq!(
+        next.body.to_value(),
+        second.body.to_value(),
+        "the resend is what the session sends from now on"
+    );
     assert_eq!(wire.fallback(&model, &options, &second, 400, &limit_body()), None, "once");
 
     for other in [Some("s2"), None] {
@@ -169,8 +174,8 @@ fn the_marker_for_caching_stays_on_a_loosened_tool() {
     let options = StreamOptions { cache_retention: crate::types::CacheRetention::Short, ..plain() };
     let request = wire.request(&model, &context, &options).unwrap();
     let second = wire.fallback(&model, &options, &request, 400, &limit_body()).unwrap();
-    assert_eq!(second.body["tools"][0]["cache_control"], json!({"type": "ephemeral"}));
-    assert_eq!(second.body["tools"][0].get("strict"), None);
+    assert_eq!(second.body.to_value()["tools"][0]["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(second.body.to_value()["tools"][0].get("strict"), None);
 }
 
 #[test]

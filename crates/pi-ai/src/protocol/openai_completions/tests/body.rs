@@ -11,7 +11,7 @@ fn an_unknown_host_gets_the_plain_form() {
     assert_eq!(request.url, "http://host.test/v1/chat/completions");
     assert_eq!(request.default_headers["authorization"], "Bearer k");
     assert_eq!(
-        request.body,
+        request.body.to_value(),
         json!({
             "model": "m",
             "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"}],
@@ -75,7 +75,7 @@ fn hosts_are_detected_by_provider_or_url_whatever_its_case() {
     ];
     for (provider, url, store, expected) in cases {
         let model = model(json!({"provider": provider, "baseUrl": url, "reasoning": true}));
-        let body = request(&model, &context(json!({})), simple("low")).unwrap().body;
+        let body = request(&model, &context(json!({})), simple("low")).unwrap().body.to_value();
         assert_eq!(body.get("store").is_some(), store, "{provider} {url}");
         assert_eq!(rest_of(body), expected, "{provider} {url}");
     }
@@ -85,7 +85,7 @@ fn hosts_are_detected_by_provider_or_url_whatever_its_case() {
 fn declared_compat_wins_field_by_field_over_detection() {
     let over = json!({"provider": "deepseek", "reasoning": true,
         "compat": {"supportsStore": true, "maxTokensField": "max_completion_tokens", "thinkingFormat": 7}});
-    let body = request(&model(over), &context(json!({})), simple("off")).unwrap().body;
+    let body = request(&model(over), &context(json!({})), simple("off")).unwrap().body.to_value();
     assert_eq!(body["store"], false);
     assert_eq!(body["max_completion_tokens"], 8192);
     assert_eq!(body["thinking"], json!({"type": "disabled"}), "still detected");
@@ -107,7 +107,7 @@ fn the_developer_role_is_for_openai_and_models_that_reason() {
     ];
     for (over, role) in cases {
         let context = context(json!({"systemPrompt": "S"}));
-        let body = request(&model(over.clone()), &context, simple("off")).unwrap().body;
+        let body = request(&model(over.clone()), &context, simple("off")).unwrap().body.to_value();
         assert_eq!(body["messages"][0], json!({"role": role, "content": "S"}), "{over}");
     }
 }
@@ -135,12 +135,12 @@ fn single_switches_add_or_remove_their_field() {
     ];
     for (compat, field, expected) in cases {
         let model = model(json!({"compat": compat}));
-        let body = request(&model, &context(json!({})), simple("off")).unwrap().body;
+        let body = request(&model, &context(json!({})), simple("off")).unwrap().body.to_value();
         assert_eq!(body.get(field), expected.as_ref(), "{compat}");
     }
     let zai = model(json!({"compat": {"zaiToolStream": true}}));
     let tools = context(json!({"tools": [tool("read")]}));
-    assert_eq!(request(&zai, &tools, simple("off")).unwrap().body["tool_stream"], true);
+    assert_eq!(request(&zai, &tools, simple("off")).unwrap().body.to_value()["tool_stream"], true);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn sampling_parameters_come_last_from_model_level_and_caller() {
     let mut options = simple("high");
     options.base.temperature = Some(0.7);
     options.base.sampling_params = json!({"x": 5, "stream": false}).as_object().cloned();
-    let body = request(&model(over.clone()), &context(json!({})), options).unwrap().body;
+    let body = request(&model(over.clone()), &context(json!({})), options).unwrap().body.to_value();
     for (name, value) in [
         ("top_p", json!(0.9)),
         ("temperature", json!(0.1)),
@@ -173,7 +173,7 @@ fn tool_choice_is_sent_even_without_tools() {
     assert_eq!(direct(json!({}), choice(ToolChoice::Required))["tool_choice"], "required");
     let mut options = simple("off");
     options.tool_choice = Some(crate::types::SimpleToolChoice::None);
-    let body = request(&model(json!({})), &context(json!({})), options).unwrap().body;
+    let body = request(&model(json!({})), &context(json!({})), options).unwrap().body.to_value();
     assert_eq!(body["tool_choice"], "none");
 }
 
@@ -214,7 +214,7 @@ fn the_cache_key_goes_where_it_is_understood() {
         let mut options = simple("off");
         options.base.session_id = Some("ü".repeat(70));
         options.base.cache_retention = retention;
-        let body = request(&model, &context(json!({})), options).unwrap().body;
+        let body = request(&model, &context(json!({})), options).unwrap().body.to_value();
         let case = format!("{mode} {url} {retention:?} {supported}");
         let expected = key.then(|| json!("ü".repeat(64)));
         assert_eq!(body.get("prompt_cache_key"), expected.as_ref(), "{case}");
@@ -276,7 +276,8 @@ fn strict_is_told_only_where_it_is_understood() {
     };
     let tools = |over: Value, tools: Value| {
         let context = context(json!({"tools": tools}));
-        request(&model(over), &context, simple("off")).map(|request| request.body["tools"].clone())
+        request(&model(over), &context, simple("off"))
+            .map(|request| request.body.to_value()["tools"].clone())
     };
     let strictness = |tools: Value| -> Vec<Option<bool>> {
         tools.as_array().unwrap().iter().map(|t| t["function"]["strict"].as_bool()).collect()
@@ -310,7 +311,7 @@ fn cerebras_gets_all_tools_strict_or_none() {
     let build = |tools: Value| {
         let model = model(json!({"provider": "cerebras", "compat": {"supportsStrictMode": true}}));
         request(&model, &context(json!({"tools": tools})), simple("off")).map(|request| {
-            let tools = request.body["tools"].as_array().unwrap().clone();
+            let tools = request.body.to_value()["tools"].as_array().unwrap().clone();
             tools.iter().map(|tool| tool["function"]["strict"] == true).collect::<Vec<_>>()
         })
     };
@@ -334,7 +335,7 @@ fn copilot_keeps_optional_arguments_optional() {
     let model =
         model(json!({"provider": "github-copilot", "compat": {"supportsStrictMode": true}}));
     let context = context(json!({"tools": [optional, required]}));
-    let body = request(&model, &context, simple("off")).unwrap().body;
+    let body = request(&model, &context, simple("off")).unwrap().body.to_value();
     assert_eq!(body["tools"][0]["function"]["strict"], false);
     assert_eq!(body["tools"][1]["function"]["strict"], true);
 }
@@ -349,7 +350,7 @@ fn grammar_tools_become_custom_tools_where_understood() {
     let build = |supported: bool, tool: Value| {
         let model = model(json!({"compat": {"supportsOpenAIGrammarTools": supported}}));
         request(&model, &context(json!({"tools": [tool]})), simple("off"))
-            .map(|request| request.body["tools"][0].clone())
+            .map(|request| request.body.to_value()["tools"][0].clone())
     };
     let both = json!({"openai_lark": "start: X", "openai_regex": "a+"});
     assert_eq!(
@@ -403,7 +404,7 @@ fn tools_are_left_out_when_there_are_none_unless_history_needs_them() {
         (needs, json!({}), None),
     ];
     for (over, parts, expected) in cases {
-        let body = request(&model(over), &context(parts), simple("off")).unwrap().body;
+        let body = request(&model(over), &context(parts), simple("off")).unwrap().body.to_value();
         assert_eq!(body.get("tools"), expected.as_ref());
     }
 }

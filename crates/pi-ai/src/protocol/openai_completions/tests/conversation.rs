@@ -6,7 +6,7 @@ use crate::types::CacheRetention;
 /// The messages sent for `messages` to a model with `over`.
 fn wire(over: Value, messages: Value) -> Value {
     let context = context(json!({"messages": messages}));
-    request(&model(over), &context, simple("off")).unwrap().body["messages"].clone()
+    request(&model(over), &context, simple("off")).unwrap().body.to_value()["messages"].clone()
 }
 
 fn user(content: Value) -> Value {
@@ -311,7 +311,7 @@ fn calls_of_grammar_tools_return_as_plain_text() {
     let context = context(json!({"tools": [grammar], "messages": messages}));
     let sent = |supported: bool| {
         let model = model(json!({"compat": {"supportsOpenAIGrammarTools": supported}}));
-        request(&model, &context, simple("off")).unwrap().body["messages"][1]["tool_calls"].clone()
+        request(&model, &context, simple("off")).unwrap().body.to_value()["messages"][1]["tool_calls"].clone()
     };
     let custom = |id: &str, input: &str| json!({"id": id, "type": "custom", "custom": {"name": "g", "input": input}});
     assert_eq!(sent(true), json!([custom("a", "li\n\"ne"), custom("b", "")]));
@@ -329,7 +329,7 @@ fn later_prompts_and_tools_stay_in_place_where_the_model_takes_them() {
         let compat = json!({"supportsMidConvoSystemMessages": system, "supportsMidConvoToolAdditions": tools,
             "supportsDeveloperRole": true});
         let model = model(json!({"reasoning": true, "compat": compat}));
-        request(&model, &context(parts.clone()), simple("off")).unwrap().body
+        request(&model, &context(parts.clone()), simple("off")).unwrap().body.to_value()
     };
     let developer = |content: &str| json!({"role": "developer", "content": content});
     let update = || {
@@ -369,7 +369,7 @@ fn anthropic_markers_stand_on_prompt_last_tool_and_last_text() {
             json!({"systemPrompt": "S", "tools": [tool("a"), tool("b")], "messages": messages});
         let mut options = simple("off");
         options.base.cache_retention = retention;
-        request(&model(over), &context(parts), options).unwrap().body
+        request(&model(over), &context(parts), options).unwrap().body.to_value()
     };
     let format = || json!({"compat": {"cacheControlFormat": "anthropic"}});
     let short = json!({"type": "ephemeral"});

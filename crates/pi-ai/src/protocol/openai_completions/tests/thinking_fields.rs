@@ -205,7 +205,7 @@ fn own_budgets_replace_the_built_in_ones() {
     let mut options = simple("low");
     options.thinking_budgets.low = Some(77);
     let model = model(json!({"reasoning": true, "compat": compat}));
-    let body = request(&model, &context(json!({})), options).unwrap().body;
+    let body = request(&model, &context(json!({})), options).unwrap().body.to_value();
     assert_eq!(body["thinking_budget_tokens"], 77);
 }
 
