@@ -90,9 +90,10 @@ pub async fn run(
     if cancel.is_cancelled() {
         return Ok(ShellEnd::Aborted);
     }
-    let (mut child, mut output) = spawn(command)?;
+    let Some((mut child, mut output, mut group)) = processes.start(|| spawn(command))? else {
+        return Ok(ShellEnd::Aborted);
+    };
     let started = Instant::now();
-    let mut group = processes.add(child.id());
     let deadline = command.timeout.map(|timeout| started + timeout);
     let mut chunk = vec![0; 64 * 1024];
     let mut open = true;
