@@ -12,6 +12,10 @@ use serde_json::{Map, Value};
 use crate::message::AgentMessage;
 use crate::tool::ToolOutput;
 
+mod chain;
+
+pub use chain::HookChain;
+
 /// Every method has a default that changes nothing. Only the two tool hooks may fail. Request-level
 /// hooks (payload, headers, response) are [`pi_ai::RequestHooks`], given with the options.
 pub trait LoopHooks: Send + Sync + fmt::Debug {
@@ -89,6 +93,35 @@ pub struct ToolOutputPatch {
     pub usage: Option<Usage>,
     pub is_error: Option<bool>,
     pub terminate: Option<bool>,
+}
+
+impl ToolOutputPatch {
+    /// The output with the patch over it.
+    #[must_use]
+    pub fn apply_to(self, output: ToolOutput) -> ToolOutput {
+        let structured = if self.content.is_some() { None } else { output.structured_content };
+        ToolOutput {
+            content: self.content.unwrap_or(output.content),
+            details: self.details.or(output.details),
+            structured_content: self.structured_content.or(structured),
+            usage: self.usage.or(output.usage),
+            is_error: self.is_error.unwrap_or(output.is_error),
+            terminate: self.terminate.or(output.terminate),
+        }
+    }
+
+    /// One patch that does what this one and then `later` do.
+    fn then(self, later: Self) -> Self {
+        let structured = if later.content.is_some() { None } else { self.structured_content };
+        Self {
+            content: later.content.or(self.content),
+            details: later.details.or(self.details),
+            structured_content: later.structured_content.or(structured),
+            usage: later.usage.or(self.usage),
+            is_error: later.is_error.or(self.is_error),
+            terminate: later.terminate.or(self.terminate),
+        }
+    }
 }
 
 /// Answer of [`LoopHooks::prepare_next_turn`].

@@ -18,7 +18,7 @@ pub use agent::{Agent, AgentConfig, AgentError, AgentListener, ListenerId};
 pub use agent_loop::StreamFn;
 pub use event::{AgentEvent, SessionEvent};
 pub use harness::{Harness, HarnessConfig, HarnessError};
-pub use hooks::LoopHooks;
+pub use hooks::{HookChain, LoopHooks};
 pub use message::{AgentMessage, convert_to_llm};
 pub use queue::{QueueMode, QueuedMessages};
 pub use session::{Session, SessionError};

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::ABORTED;
 use crate::agent_loop::LoopHost;
 use crate::event::AgentEvent;
-use crate::hooks::{LoopHooks, ToolOutputPatch};
+use crate::hooks::LoopHooks;
 use crate::tool::{Tool, ToolCallInput, ToolError, ToolOutput};
 
 /// How long a cancelled tool may take to end by itself before it is dropped.
@@ -128,7 +128,7 @@ async fn execute(
         .await
         .unwrap_or_else(|panic| Err(panic_text(&*panic)));
     let output = match patch {
-        Ok(patch) => patched(output, patch),
+        Ok(patch) => patch.apply_to(output),
         Err(text) => error_output(text),
     };
     Settled { output, duration_ms }
@@ -180,19 +180,6 @@ fn update_sender(
             partial_result,
         }));
     })
-}
-
-fn patched(output: ToolOutput, patch: ToolOutputPatch) -> ToolOutput {
-    // New content alone no longer matches the old structured content.
-    let structured = if patch.content.is_some() { None } else { output.structured_content };
-    ToolOutput {
-        content: patch.content.unwrap_or(output.content),
-        details: patch.details.or(output.details),
-        structured_content: patch.structured_content.or(structured),
-        usage: patch.usage.or(output.usage),
-        is_error: patch.is_error.unwrap_or(output.is_error),
-        terminate: patch.terminate.or(output.terminate),
-    }
 }
 
 pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
