@@ -193,6 +193,10 @@ impl Decoder for ChatDecoder {
         }
     }
 
+    fn is_whole(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
     fn interrupted(&mut self, how: Interruption, out: &mut MessageBuilder) {
         match how {
             Interruption::Aborted => self.close_blocks(out),
