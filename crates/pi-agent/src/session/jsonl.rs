@@ -30,6 +30,11 @@ pub enum Problem {
         id: String,
         error: String,
     },
+    /// The branch begins in the middle: a line before its first entry is lost.
+    MissingParent {
+        id: String,
+        parent: String,
+    },
     /// Bytes that are not UTF-8 were replaced in memory; the file is as it was.
     NotUtf8,
 }
@@ -50,6 +55,10 @@ impl fmt::Display for Diagnostic {
             Problem::UnreadableEntry { id, error } => {
                 write!(f, "entry {id} is left out of the context ({error})")
             }
+            Problem::MissingParent { id, parent } => write!(
+                f,
+                "entry {parent} is missing: what came before entry {id} is left out of the context"
+            ),
             Problem::NotUtf8 => f.write_str("bytes that are not UTF-8 were replaced"),
         }
     }
