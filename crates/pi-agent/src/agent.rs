@@ -8,14 +8,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AssistantMessage, Message, Model, SimpleStreamOptions, ThinkingLevel};
+use pi_ai::{AssistantMessage, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::StreamFn;
 use crate::event::AgentEvent;
 use crate::hooks::{LoopHooks, NoHooks};
-use crate::message::{AgentMessage, convert_to_llm};
+use crate::message::AgentMessage;
 use crate::queue::{QueueKind, QueueMode, QueuedMessages, Queues};
 use crate::tool::validate::ToolValidators;
 use crate::tool::{ExecutionMode, Tool};
@@ -213,17 +213,14 @@ impl Agent {
     /// # Errors
     /// A run is on already, or there is nothing to answer.
     pub fn continue_run(&self) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
-        self.run(|state| {
-            match convert_to_llm(&state.messages)
-                .iter()
-                .rfind(|message| !matches!(message, Message::System(_)))
-            {
-                Some(Message::User(_) | Message::ToolResult(_)) => Ok(Vec::new()),
-                Some(_) if state.queues.reserve(QueueKind::Steering) => Ok(Vec::new()),
-                Some(_) if state.queues.reserve(QueueKind::FollowUp) => Ok(Vec::new()),
-                Some(_) => Err(AgentError::AnswerLast),
-                None => Err(AgentError::NothingToContinue),
+        self.run(|state| match state.messages.iter().rfind(|message| message.is_turn()) {
+            None => Err(AgentError::NothingToContinue),
+            Some(AgentMessage::Assistant(_)) => {
+                let is_queued = state.queues.reserve(QueueKind::Steering)
+                    || state.queues.reserve(QueueKind::FollowUp);
+                if is_queued { Ok(Vec::new()) } else { Err(AgentError::AnswerLast) }
             }
+            Some(_) => Ok(Vec::new()),
         })
     }
 

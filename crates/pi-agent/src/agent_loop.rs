@@ -28,23 +28,24 @@ pub(crate) const ABORTED: &str = "This operation was aborted";
 
 /// The door to a model. [`Protocols`] is one; a test or an embedder may bring another.
 pub trait StreamFn: Send + Sync + fmt::Debug {
-    /// Opens the stream of one answer.
-    fn stream(
-        &self,
-        model: &Arc<Model>,
+    /// Opens the stream of one answer. It may wait for what the request needs first, such as a key;
+    /// an abort drops it meanwhile.
+    fn stream<'a>(
+        &'a self,
+        model: &'a Arc<Model>,
         context: Context,
         options: SimpleStreamOptions,
-    ) -> AssistantStream;
+    ) -> BoxFuture<'a, AssistantStream>;
 }
 
 impl StreamFn for Protocols {
-    fn stream(
-        &self,
-        model: &Arc<Model>,
+    fn stream<'a>(
+        &'a self,
+        model: &'a Arc<Model>,
         context: Context,
         options: SimpleStreamOptions,
-    ) -> AssistantStream {
-        self.stream_simple(model, context, options)
+    ) -> BoxFuture<'a, AssistantStream> {
+        Box::pin(std::future::ready(self.stream_simple(model, context, options)))
     }
 }
 

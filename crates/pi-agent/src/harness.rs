@@ -143,8 +143,8 @@ impl Harness {
     /// A listener that wants to prompt spawns a task for it: the prompt it hears of must end first.
     ///
     /// # Errors
-    /// A prompt is on already, or something could not be written to the session file. A failed
-    /// answer is no error: it is in the outcome.
+    /// A prompt is on already. A failed answer is no error, nor is a session file that cannot be
+    /// written: both are in the outcome.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, HarnessError> {
         self.prompt_with(vec![AgentMessage::user(blocks, pi_ai::now_ms())]).await
     }

@@ -85,10 +85,32 @@ pub struct CompactionSummaryMessage {
     pub timestamp: i64,
 }
 
+impl BashExecutionMessage {
+    /// Whether the model is told of it.
+    fn is_told(&self) -> bool {
+        self.exclude_from_context != Some(true)
+    }
+}
+
 impl AgentMessage {
     /// A user message made of blocks.
     pub fn user(blocks: Vec<InputBlock>, timestamp: i64) -> Self {
         Self::User(Arc::new(UserMessage { content: UserContent::Blocks(blocks), timestamp }))
+    }
+
+    /// Whether the model takes it as a turn of the conversation: neither part of the prompt nor
+    /// kept from it.
+    pub(crate) fn is_turn(&self) -> bool {
+        match self {
+            Self::System(_) => false,
+            Self::BashExecution(m) => m.is_told(),
+            Self::User(_)
+            | Self::Assistant(_)
+            | Self::ToolResult(_)
+            | Self::Custom(_)
+            | Self::BranchSummary(_)
+            | Self::CompactionSummary(_) => true,
+        }
     }
 
     /// The role's JSON name.
@@ -171,7 +193,7 @@ fn to_llm(message: &AgentMessage) -> Option<Message> {
         AgentMessage::Assistant(m) => Message::Assistant(Arc::clone(m)),
         AgentMessage::ToolResult(m) => Message::ToolResult(Arc::clone(m)),
         AgentMessage::BashExecution(m) => {
-            if m.exclude_from_context == Some(true) {
+            if !m.is_told() {
                 return None;
             }
             user_text(bash_execution_text(m), m.timestamp)

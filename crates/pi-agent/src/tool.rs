@@ -59,7 +59,8 @@ pub struct ToolCallInput<'a> {
     pub id: &'a str,
     pub arguments: Map<String, Value>,
     pub cancel: CancellationToken,
-    /// Tells of progress; ignored once the call has settled.
+    /// Tells of progress: the whole result so far, each time. Some are left out when listeners are
+    /// slow; ignored once the call has settled.
     pub on_update: Arc<dyn Fn(ToolOutput) + Send + Sync>,
 }
 

@@ -5,6 +5,7 @@
 //! options, and [`resolve`] checks how they fit together.
 
 use pi_ai::ThinkingLevel;
+use pi_ai::auth::Secret;
 
 use crate::error::{AppError, Warning};
 use crate::tool_selection::ToolFlags;
@@ -43,14 +44,14 @@ pub struct CliOptions {
     pub mode: Mode,
     /// `-p`: one run, then exit.
     pub print: bool,
-    pub model: ModelChoice,
+    pub model: ModelFlags,
     /// Set: print the models, then exit.
     pub list_models: Option<ListModels>,
     /// A text, or the path of a file; `Some("")` asks for the built-in prompt.
     pub system_prompt: Option<String>,
     /// Texts or paths, in order.
     pub append_system_prompt: Vec<String>,
-    pub session: SessionChoice,
+    pub session: SessionFlags,
     pub tools: ToolFlags,
     /// False with `-nc`.
     pub context_files: bool,
@@ -75,12 +76,12 @@ pub enum Mode {
 
 /// Which model, with which key and level.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelChoice {
+pub struct ModelFlags {
     pub provider: Option<String>,
     /// Pattern, as in `provider/id:level`.
     pub pattern: Option<String>,
     /// Never stored.
-    pub api_key: Option<String>,
+    pub api_key: Option<Secret>,
     pub thinking: Option<ThinkingLevel>,
     /// Patterns of `--models`; `None` leaves it to the settings.
     pub scope: Option<Vec<String>>,
@@ -94,7 +95,7 @@ pub struct ListModels {
 
 /// Which session, and where it lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionChoice {
+pub struct SessionFlags {
     pub source: SessionSource,
     /// Nothing is written.
     pub in_memory: bool,

@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use pi_ai::CacheRetention;
+
+use crate::paths;
 
 pub mod registry;
 
@@ -116,18 +118,9 @@ impl Env {
         }
     }
 
-    /// PEM files with certificate authorities to trust.
-    pub fn certificate_files(&self) -> CertificateFiles {
-        let file = |name| self.get(name).map(|path| self.expand_home(path));
-        CertificateFiles {
-            extra: file(registry::EXTRA_CA_CERTS),
-            replacement: file(registry::SSL_CERT_FILE),
-        }
-    }
-
-    /// Command of the user's editor.
-    pub fn editor(&self) -> Option<&str> {
-        self.get(registry::VISUAL).or_else(|| self.get(registry::EDITOR))
+    /// PEM file with certificate authorities to trust beside those of the system.
+    pub fn extra_certificates(&self) -> Option<PathBuf> {
+        self.get(registry::EXTRA_CA_CERTS).map(|path| self.expand_home(path))
     }
 
     /// Where temporary files go.
@@ -140,7 +133,7 @@ impl Env {
         let mut variables = self.raw.clone();
         if offline {
             variables.insert(registry::OFFLINE.into(), "1".into());
-            variables.insert("PI_SKIP_VERSION_CHECK".into(), "1".into());
+            variables.insert(registry::SKIP_VERSION_CHECK.into(), "1".into());
         }
         variables
     }
@@ -148,27 +141,11 @@ impl Env {
     /// The path a user wrote, absolute: `~` is home, the rest starts at `base`; `.` and `..` are
     /// folded without looking at the disk.
     pub fn resolve_path(&self, base: &Path, path: &str) -> PathBuf {
-        let mut folded = PathBuf::new();
-        for part in base.join(self.expand_home(path)).components() {
-            match part {
-                Component::CurDir => {}
-                Component::ParentDir => {
-                    folded.pop();
-                }
-                part => folded.push(part),
-            }
-        }
-        folded
+        paths::fold(&base.join(self.expand_home(path)))
     }
 
     fn expand_home(&self, path: &str) -> PathBuf {
-        match path.strip_prefix('~') {
-            Some("") => self.home.clone(),
-            Some(rest) if rest.starts_with(['/', std::path::MAIN_SEPARATOR]) => {
-                self.home.join(rest.trim_start_matches(['/', std::path::MAIN_SEPARATOR]))
-            }
-            _ => PathBuf::from(path),
-        }
+        paths::expand_home(path, &self.home)
     }
 
     fn switch(&self, name: &str) -> Option<bool> {
@@ -189,15 +166,6 @@ impl fmt::Debug for Env {
             .field("variables", &self.variables.keys())
             .finish()
     }
-}
-
-/// Paths of PEM files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CertificateFiles {
-    /// Trusted beside the built-in ones.
-    pub extra: Option<PathBuf>,
-    /// Trusted in place of the built-in ones.
-    pub replacement: Option<PathBuf>,
 }
 
 impl Proxies {
@@ -284,12 +252,6 @@ mod tests {
         let env = Env::for_tests([("OPENAI_API_KEY", "sk-secret")]);
         let text = format!("{env:?}");
         assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
-    }
-
-    #[test]
-    fn visual_wins_over_editor() {
-        assert_eq!(Env::for_tests([("VISUAL", "v"), ("EDITOR", "e")]).editor(), Some("v"));
-        assert_eq!(Env::for_tests([("EDITOR", "e")]).editor(), Some("e"));
     }
 
     #[test]

@@ -65,13 +65,16 @@ impl AppError {
     }
 
     /// What goes to standard error, without the last newline: `Error: `, the message, every cause
-    /// after a colon, and the hint below.
+    /// after a colon unless the words before it end with it, and the hint below.
     pub fn report(&self) -> String {
         let mut text = format!("Error: {}", self.message);
         let mut cause = self.source();
         while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
+            let words = error.to_string();
+            if !text.ends_with(&words) {
+                text.push_str(": ");
+                text.push_str(&words);
+            }
             cause = error.source();
         }
         if let Some(hint) = &self.hint {
@@ -153,6 +156,18 @@ mod tests {
             "Error: No\nSay yes.",
             "the hint has its own line"
         );
+    }
+
+    #[test]
+    fn a_cause_its_error_already_tells_is_not_told_twice() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("Cannot write x: {source}")]
+        struct Write {
+            source: std::io::Error,
+        }
+        let result: Result<(), _> = Err(Write { source: std::io::Error::other("disk full") });
+        let error = result.context(ErrorKind::Internal, || "Stopped").unwrap_err();
+        assert_eq!(error.report(), "Error: Stopped: Cannot write x: disk full");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod env;
 pub mod error;
 pub mod models;
 mod modes;
+mod paths;
 pub mod resources;
 mod session_runtime;
 pub mod settings;
@@ -48,9 +49,10 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
 }
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
-    // Two threads: one for the run, one for signals and output while the run computes.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread: a run waits for the network nearly all its life, and an answer arrives in
+    // thousands of small pieces, each of which would have to wake another thread. Nothing that
+    // blocks may run on it: signals wait there too.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context(ErrorKind::Internal, || "Cannot start the runtime")?;

@@ -40,7 +40,7 @@ trait Audience {
     }
 }
 
-/// Sends the prompts one after the other.
+/// Sends the prompts one after the other, as long as they can be stored.
 async fn drive(
     session: &AgentSession,
     prompts: Vec<Prompt>,
@@ -61,8 +61,12 @@ async fn drive(
                     audience.flush().await;
                     return Ok(Ending::Stopped(signals::die_by_interrupt()));
                 }
-                // Told twice: whoever sends it does not want to wait.
-                (stop, Some(_)) => return Ok(Ending::Stopped(stop)),
+                // Told twice: whoever sends it does not want to wait. The tools' tasks may not get
+                // to end their processes before the program is gone.
+                (stop, Some(_)) => {
+                    session.kill_processes();
+                    return Ok(Ending::Stopped(stop));
+                }
                 (stop, None) => {
                     stopping = Some(stop);
                     audience.fall_silent();
@@ -89,9 +93,20 @@ async fn prompt_all(
         if session.is_stopped() {
             break;
         }
-        last = Some(session.prompt(prompt).await?);
+        let outcome = session.prompt(prompt.into_blocks()).await?;
+        let is_stored = outcome.unstored.is_none();
+        last = Some(outcome);
+        if !is_stored {
+            break;
+        }
     }
     Ok(last)
+}
+
+/// Fails if something of the run is not on disk.
+fn check_stored(outcome: Option<RunOutcome>) -> Result<(), AppError> {
+    let error = outcome.and_then(|outcome| outcome.unstored);
+    error.map_or(Ok(()), Err).context(ErrorKind::Internal, || "The conversation cannot go on")
 }
 
 /// Which of the standard streams are terminals.

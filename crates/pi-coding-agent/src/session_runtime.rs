@@ -16,10 +16,9 @@ use pi_agent::harness::{
 };
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
-use pi_ai::{Model, SimpleStreamOptions, ThinkingLevel};
+use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind};
 use crate::tools::shell::ProcessGroups;
 use crate::tools::{ToolContext, builtin_tools};
@@ -127,10 +126,10 @@ impl AgentSession {
     /// Sends a prompt and resolves when everything it set off is settled.
     ///
     /// # Errors
-    /// Another prompt is on, or something could not be stored.
-    pub(crate) async fn prompt(&self, prompt: Prompt) -> Result<RunOutcome, AppError> {
+    /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
+    pub(crate) async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
         self.harness
-            .prompt(prompt.into_blocks())
+            .prompt(blocks)
             .await
             .context(ErrorKind::Internal, || "The conversation cannot go on")
     }

@@ -11,5 +11,5 @@ mod schema;
 pub use load::SettingsSources;
 pub use schema::{
     BranchSummarySettings, CompactionOverride, CompactionSettings, ImageSettings, ProjectTrust,
-    ProviderRetrySettings, RetrySettings, Settings, Transport,
+    ProviderRetrySettings, Settings, Transport,
 };

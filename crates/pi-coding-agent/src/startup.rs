@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_agent::Tool;
-use pi_agent::harness::RetrySettings;
 use pi_agent::session::{Header, Session};
-use pi_ai::auth::{Environment, Secret};
+use pi_ai::auth::Environment;
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
 use pi_ai::{Identity, Model, Protocols, SimpleStreamOptions, StreamOptions};
 
@@ -162,26 +161,20 @@ impl Startup {
         self.check_key(&registry, &choice.model)?;
 
         let options = self.request_options();
-        let door = ModelDoor::new(registry, self.options.model.api_key.take().map(Secret::new));
+        let door = ModelDoor::new(Arc::new(registry), self.options.model.api_key.take());
         let active = active_tools(
             &BUILTIN_TOOLS,
             self.settings.default_tools.as_deref(),
             &self.options.tools,
         );
         let agent_dir = self.env.agent_dir();
-        let retry = &self.settings.retry;
         Ok(AgentSession::new(SessionParts {
             model: choice.model,
             thinking_level: choice.thinking,
             door: Arc::new(door),
             options,
             prompt: self.prompt_builder(warnings),
-            retry: RetrySettings {
-                enabled: retry.enabled,
-                max_retries: retry.max_retries,
-                base_delay_ms: retry.base_delay_ms,
-                max_agent_delay_ms: retry.max_agent_delay_ms,
-            },
+            retry: self.settings.retry,
             steering_mode: self.settings.steering_mode,
             follow_up_mode: self.settings.follow_up_mode,
             tools: ToolParts {
@@ -215,7 +208,7 @@ impl Startup {
     }
 
     fn request_options(&self) -> SimpleStreamOptions {
-        let provider = &self.settings.retry.provider;
+        let provider = &self.settings.provider_retry;
         let telemetry = self.env.telemetry().unwrap_or(self.settings.enable_install_telemetry);
         SimpleStreamOptions {
             base: StreamOptions {
@@ -237,7 +230,7 @@ impl Startup {
 
     fn transport(&self) -> Result<Arc<HttpTransport>, AppError> {
         let proxies = self.env.proxies().or_setting(self.settings.http_proxy.as_deref());
-        let extra_roots_pem = match self.env.certificate_files().extra {
+        let extra_roots_pem = match self.env.extra_certificates() {
             Some(path) => Some(std::fs::read(&path).context(ErrorKind::Config, || {
                 format!("Cannot read the certificates in {}", path.display())
             })?),
@@ -275,6 +268,7 @@ impl Startup {
         warnings.extend(problems);
         let context_files = self.context_files(&agent_dir, &cwd, warnings);
         let docs_dir = self.env.package_dir().map(|dir| dir.join("docs"));
+        let docs_dir = docs_dir.filter(|dir| dir.is_dir());
         Arc::new(move |tools: &[Arc<dyn Tool>]| {
             system_prompt::sections(&PromptParts {
                 tools,

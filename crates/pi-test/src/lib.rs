@@ -5,10 +5,14 @@
 use std::path::PathBuf;
 
 pub mod gzip;
+pub mod lifeline;
+pub mod program;
 pub mod record;
 pub mod scratch;
 pub mod server;
 
+pub use lifeline::Lifeline;
+pub use program::{Ended, Program, Running, Signal};
 pub use record::{Normalizer, json_differences};
 pub use scratch::Scratch;
 pub use server::{Block, ModelServer, Reply, Request, Stop, Tokens, Turn};

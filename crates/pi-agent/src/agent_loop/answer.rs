@@ -58,7 +58,7 @@ impl Run<'_> {
         options.base.api_key = key.or(options.base.api_key);
         options.reasoning = level;
         let context = Context { messages: convert_to_llm(&messages), ..Context::default() };
-        Some(self.stream.stream(&model, context, options))
+        self.cancel.run_until_cancelled(self.stream.stream(&model, context, options)).await
     }
 
     /// Reads the stream to its end. The flag tells whether `message_start` went out.

@@ -13,17 +13,19 @@ use super::{HarnessError, Inner};
 use crate::agent::AgentError;
 use crate::event::SessionEvent;
 use crate::message::AgentMessage;
-use crate::session::EntryBody;
+use crate::session::{EntryBody, SessionError};
 
 /// Result of tool calls that a dropped prompt left without one.
 const NO_RESULT: &str = "No result provided";
 
 /// How a prompt ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct RunOutcome {
     /// The last answer, a failed one included.
     pub answer: Option<Arc<AssistantMessage>>,
     pub aborted: bool,
+    /// Why something is not on disk. It is kept, and written before whatever comes next.
+    pub unstored: Option<Arc<SessionError>>,
 }
 
 pub(super) async fn prompt(
@@ -46,8 +48,8 @@ pub(super) async fn prompt(
         || answer.as_ref().is_some_and(|answer| answer.stop_reason == StopReason::Aborted);
     scope.settle();
     inner.tell(SessionEvent::AgentSettled { aborted }).await;
-    inner.all_stored()?;
-    Ok(RunOutcome { answer, aborted })
+    let unstored = inner.state().storage_error.clone();
+    Ok(RunOutcome { answer, aborted, unstored })
 }
 
 impl Inner {
@@ -140,7 +142,13 @@ impl Inner {
                 AgentMessage::ToolResult(result) => {
                     answered.insert(result.tool_call_id.as_str());
                 }
-                AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::ToolUse => {
+                // Calls of such an answer are never run.
+                AgentMessage::Assistant(answer)
+                    if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
+                {
+                    return;
+                }
+                AgentMessage::Assistant(answer) => {
                     for call in answer.tool_calls().filter(|c| !answered.contains(c.id.as_str())) {
                         let message = AgentMessage::ToolResult(Arc::new(ToolResultMessage {
                             tool_call_id: call.id.clone(),
@@ -158,7 +166,7 @@ impl Inner {
                     }
                     return;
                 }
-                AgentMessage::Assistant(_) | AgentMessage::User(_) => return,
+                AgentMessage::User(_) => return,
                 _ => {}
             }
         }

@@ -29,7 +29,8 @@ pub(super) struct State {
     recorded_level: Option<ThinkingLevel>,
     /// Entries that did not reach the disk, oldest first.
     unstored: VecDeque<EntryBody>,
-    storage_error: Option<Arc<SessionError>>,
+    /// Set while there are some.
+    pub(super) storage_error: Option<Arc<SessionError>>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -59,7 +59,15 @@ pub enum KeySource {
 pub enum KeyError {
     /// Nothing is stored, configured or set. `variables` are those that would be read.
     #[error("No API key found for {provider}.")]
-    Missing { provider: String, variables: Vec<String>, stored: Option<Unresolved> },
+    Missing {
+        provider: String,
+        /// Where the environment could have it.
+        variables: Vec<String>,
+        /// Why the stored key has no value.
+        stored: Option<Unresolved>,
+        /// Why the configured key has no value.
+        configured: Option<Unresolved>,
+    },
     #[error(
         "auth.json holds a sign-in for {provider}, which this build of pi cannot use. Remove the entry and use an API key."
     )]
@@ -159,7 +167,7 @@ impl KeyResolver {
         }
         let credential = credential
             .map_err(|source| KeyError::Credentials { provider: provider.to_owned(), source })?;
-        let mut stored = None;
+        let (mut stored, mut configured) = (None, None);
         match credential {
             Some(Credential::SignIn) => {
                 return Err(KeyError::SignIn { provider: provider.to_owned() });
@@ -175,13 +183,18 @@ impl KeyResolver {
         if let Some(template) = request.configured.filter(|_| stored.is_none()) {
             match template.resolve(&environment, commands) {
                 Ok(key) => return Ok(found(key, KeySource::Configured)),
-                Err(Unresolved::Variables(_)) => {}
+                Err(error @ Unresolved::Variables(_)) => configured = Some(error),
                 Err(source) => {
                     return Err(KeyError::Unresolved { provider: provider.to_owned(), source });
                 }
             }
         }
-        from_environment(provider, builtin, &environment, stored)
+        from_environment(provider, builtin, &environment).map_err(|error| match error {
+            KeyError::Missing { provider, variables, .. } => {
+                KeyError::Missing { provider, variables, stored, configured }
+            }
+            other => other,
+        })
     }
 }
 
@@ -189,7 +202,6 @@ fn from_environment(
     provider: &str,
     builtin: Option<&Provider>,
     environment: &Environment,
-    stored: Option<Unresolved>,
 ) -> Result<ResolvedKey, KeyError> {
     let mut refused = false;
     for variable in builtin.iter().flat_map(|builtin| &builtin.keys) {
@@ -219,7 +231,7 @@ fn from_environment(
         return Err(KeyError::Refused { provider });
     }
     let variables = builtin.iter().flat_map(|b| &b.keys).map(|key| key.env.clone()).collect();
-    Err(KeyError::Missing { provider, variables, stored })
+    Err(KeyError::Missing { provider, variables, stored: None, configured: None })
 }
 
 fn is_refused(builtin: &Provider, key: &str) -> bool {

@@ -5,8 +5,8 @@
 
 use clap::Parser;
 
-/// Options as given. A repeated option overrides itself.
-#[derive(Debug, Parser)]
+/// Options as given. A repeated option overrides itself. Not `Debug`: it holds a key.
+#[derive(Parser)]
 #[command(
     no_binary_name = true,
     disable_help_flag = true,

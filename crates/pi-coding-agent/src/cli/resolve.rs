@@ -3,12 +3,14 @@
 //! Owns: values, defaults and contradictions. Never: touches the disk.
 
 use clap::Parser;
+use pi_agent::session::check_session_id;
 use pi_ai::ThinkingLevel;
+use pi_ai::auth::Secret;
 
 use super::args::RawArgs;
 use super::tokens::Tokens;
 use super::{
-    CliOptions, ListModels, Mode, ModelChoice, SessionChoice, SessionSource, Terminals, not_yet,
+    CliOptions, ListModels, Mode, ModelFlags, SessionFlags, SessionSource, Terminals, not_yet,
 };
 use crate::error::{AppError, Warning};
 use crate::tool_selection::{ToolBase, ToolFlags, ToolList, split_list};
@@ -79,7 +81,7 @@ fn refuse_missing_mode(mode: Mode, files: &[String]) -> Result<(), AppError> {
     }
 }
 
-fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelChoice, AppError> {
+fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelFlags, AppError> {
     if let (Some(provider), None) = (&raw.provider, &raw.model) {
         return Err(AppError::user("--provider works only together with --model")
             .with_hint(format!("For example: pi --provider {provider} --model <pattern>")));
@@ -87,10 +89,10 @@ fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelChoic
     if raw.api_key.is_some() && raw.model.is_none() && raw.models.is_none() {
         return Err(AppError::user("--api-key works only together with --model or --models"));
     }
-    Ok(ModelChoice {
+    Ok(ModelFlags {
         provider: raw.provider.clone(),
         pattern: raw.model.clone(),
-        api_key: raw.api_key.clone(),
+        api_key: raw.api_key.clone().map(Secret::new),
         thinking: raw.thinking.as_deref().and_then(|level| thinking_level(level, warnings)),
         scope: raw.models.as_deref().map(split_list),
     })
@@ -106,7 +108,7 @@ fn thinking_level(text: &str, warnings: &mut Vec<Warning>) -> Option<ThinkingLev
     level
 }
 
-fn session_choice(raw: &RawArgs) -> Result<SessionChoice, AppError> {
+fn session_choice(raw: &RawArgs) -> Result<SessionFlags, AppError> {
     let source = match (&raw.session_id, &raw.session) {
         (Some(_), Some(_)) => {
             return Err(AppError::user("--session-id cannot be combined with --session"));
@@ -114,7 +116,7 @@ fn session_choice(raw: &RawArgs) -> Result<SessionChoice, AppError> {
         (Some(_), None) if raw.newest => {
             return Err(AppError::user("--session-id cannot be combined with --continue"));
         }
-        (Some(id), None) if is_session_id(id) => SessionSource::Exact(id.clone()),
+        (Some(id), None) if check_session_id(id).is_ok() => SessionSource::Exact(id.clone()),
         (Some(id), None) => {
             return Err(AppError::user(format!("Invalid session id \"{id}\"")).with_hint(
                 "Letters, digits, '-', '_' and '.' are allowed; the first and last must be a letter or digit.",
@@ -128,19 +130,12 @@ fn session_choice(raw: &RawArgs) -> Result<SessionChoice, AppError> {
     if name.is_some_and(str::is_empty) {
         return Err(AppError::user("--name requires a non-empty value"));
     }
-    Ok(SessionChoice {
+    Ok(SessionFlags {
         source,
         in_memory: raw.no_session,
         directory: raw.session_dir.clone(),
         name: name.map(str::to_owned),
     })
-}
-
-fn is_session_id(text: &str) -> bool {
-    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        && edge(text.chars().next())
-        && edge(text.chars().next_back())
 }
 
 fn tool_flags(raw: &RawArgs) -> Result<ToolFlags, AppError> {

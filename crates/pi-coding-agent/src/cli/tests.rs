@@ -227,16 +227,22 @@ fn model_options_travel_together() {
     ]);
     assert_eq!(
         options.model,
-        ModelChoice {
+        ModelFlags {
             provider: Some("p".into()),
             pattern: Some("m".into()),
-            api_key: Some("k".into()),
+            api_key: Some(Secret::new("k")),
             thinking: None,
             scope: Some(vec!["a".into(), "b:low".into()]),
         }
     );
     options.reject_unknown().unwrap();
     assert_eq!(self::options(&["--api-key", "k", "--models", "a"]).model.pattern, None);
+}
+
+#[test]
+fn a_key_does_not_show_in_debug_output() {
+    let options = options(&["--model", "m", "--api-key", "sk-secret", "x"]);
+    assert!(!format!("{options:?}").contains("sk-secret"), "{options:?}");
 }
 
 #[test]
@@ -267,7 +273,7 @@ fn the_session_source_follows_the_flags() {
         options(&["--session-id", "s", "--no-session", "--session-dir", "d", "-n", " N "]).session;
     assert_eq!(
         session,
-        SessionChoice {
+        SessionFlags {
             source: SessionSource::Exact("s".into()),
             in_memory: true,
             directory: Some("d".into()),

@@ -9,8 +9,8 @@ use super::args::{Arity, RawArgs, SHORT};
 use super::not_yet;
 use crate::error::AppError;
 
-/// The arguments, sorted.
-#[derive(Debug, Default)]
+/// The arguments, sorted. Not `Debug`: a key may be among them.
+#[derive(Default)]
 pub(super) struct Tokens {
     /// Known options in the form `--name` or `--name=value`.
     pub(super) options: Vec<String>,

@@ -13,10 +13,18 @@ pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
 pub const ALL_PROXY: &str = "ALL_PROXY";
 pub const NO_PROXY: &str = "NO_PROXY";
 pub const EXTRA_CA_CERTS: &str = "NODE_EXTRA_CA_CERTS";
+/// Read by the TLS library itself.
 pub const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
-pub const VISUAL: &str = "VISUAL";
-pub const EDITOR: &str = "EDITOR";
 pub const TMPDIR: &str = "TMPDIR";
+
+pub const AI_AGENT: &str = "AI_AGENT";
+pub const INSIDE_PI: &str = "PI_CODING_AGENT";
+pub const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
+pub const SESSION_ID: &str = "PI_SESSION_ID";
+pub const SESSION_FILE: &str = "PI_SESSION_FILE";
+pub const PROVIDER: &str = "PI_PROVIDER";
+pub const MODEL: &str = "PI_MODEL";
+pub const REASONING_LEVEL: &str = "PI_REASONING_LEVEL";
 
 /// A variable and what it does, in one line of Markdown.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +38,7 @@ const fn variable(name: &'static str, effect: &'static str) -> Variable {
 }
 
 /// Variables pi reads. Provider keys stand in the table of providers.
-pub const READ: [Variable; 15] = [
+pub const READ: [Variable; 13] = [
     variable(AGENT_DIR, "Directory of the user's configuration; default `~/.pi/agent`."),
     variable(
         SESSION_DIR,
@@ -55,8 +63,6 @@ pub const READ: [Variable; 15] = [
         SSL_CERT_FILE,
         "PEM file of certificate authorities trusted in place of the built-in ones.",
     ),
-    variable(VISUAL, "Command of the external editor."),
-    variable(EDITOR, "Command of the external editor when `VISUAL` is not set."),
     variable(
         TMPDIR,
         "Directory of full command outputs and of the demo's project; default `/tmp`.",
@@ -65,17 +71,14 @@ pub const READ: [Variable; 15] = [
 
 /// Variables pi sets for the commands it runs.
 pub const SET_FOR_CHILDREN: [Variable; 8] = [
-    variable("AI_AGENT", "`pi`: which agent started the command."),
-    variable("PI_CODING_AGENT", "`true` inside pi."),
-    variable(
-        "PI_SKIP_VERSION_CHECK",
-        "`1` when pi is offline, so that a pi inside pi is quiet too.",
-    ),
-    variable("PI_SESSION_ID", "Id of the session (commands of the model only, as all below)."),
-    variable("PI_SESSION_FILE", "Absolute path of the session file; absent when nothing is saved."),
-    variable("PI_PROVIDER", "Provider of the current model."),
-    variable("PI_MODEL", "Id of the current model."),
-    variable("PI_REASONING_LEVEL", "Current thinking level."),
+    variable(AI_AGENT, "`pi`: which agent started the command."),
+    variable(INSIDE_PI, "`true` inside pi."),
+    variable(SKIP_VERSION_CHECK, "`1` when pi is offline, so that a pi inside pi is quiet too."),
+    variable(SESSION_ID, "Id of the session (commands of the model only, as all below)."),
+    variable(SESSION_FILE, "Absolute path of the session file; absent when nothing is saved."),
+    variable(PROVIDER, "Provider of the current model."),
+    variable(MODEL, "Id of the current model."),
+    variable(REASONING_LEVEL, "Current thinking level."),
 ];
 
 /// The manual's page on environment variables.

@@ -3,16 +3,16 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_agent::SessionEvent;
 use pi_agent::harness::SessionListener;
 use pi_agent::session::Header;
+use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
-use super::{Audience, Ending, drive};
+use super::{Audience, Ending, check_stored, drive};
 use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::AgentSession;
@@ -47,7 +47,7 @@ impl Records {
     ) -> Result<ExitCode, AppError> {
         let recorder = Arc::new(Recorder {
             writer: Arc::clone(&self.writer),
-            silent: AtomicBool::new(false),
+            silent: CancellationToken::new(),
             session: session.clone(),
         });
         let listener: Arc<dyn SessionListener> = Arc::<Recorder>::clone(&recorder);
@@ -55,14 +55,20 @@ impl Records {
         let ending = drive(session, prompts, recorder.as_ref()).await;
         session.unsubscribe(subscription);
         drop(recorder);
-        match ending? {
-            Ending::Settled(_) => {
+        match ending {
+            Ok(Ending::Settled(outcome)) => {
                 self.end()?;
+                check_stored(outcome)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Ending::Stopped(stop) => {
+            Ok(Ending::Stopped(stop)) => {
                 flush(&self.writer).await;
                 Ok(ExitCode::from(stop.exit_code()))
+            }
+            Err(error) => {
+                // Why the run broke off matters more than why its records did.
+                self.end().unwrap_or_default();
+                Err(error)
             }
         }
     }
@@ -82,14 +88,16 @@ impl Records {
 
 struct Recorder {
     writer: Arc<LineWriter>,
-    silent: AtomicBool,
+    /// Cancelled when nothing more is to be told.
+    silent: CancellationToken,
     session: AgentSession,
 }
 
 impl Audience for Recorder {
-    /// The reader is left with what led up to the signal.
+    /// The reader is left with what led up to the signal. A record that still waits for it is given
+    /// up, or a reader that stopped reading could hold up the end.
     fn fall_silent(&self) {
-        self.silent.store(true, Ordering::Relaxed);
+        self.silent.cancel();
     }
 
     fn flush(&self) -> BoxFuture<'_, ()> {
@@ -105,10 +113,12 @@ async fn flush(writer: &LineWriter) {
 impl SessionListener for Recorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if self.silent.load(Ordering::Relaxed) {
-                return;
-            }
-            if self.writer.line(event).await.is_err() {
+            let written = tokio::select! {
+                biased;
+                () = self.silent.cancelled() => return,
+                written = self.writer.line(event) => written,
+            };
+            if written.is_err() {
                 self.fall_silent();
                 self.session.stop();
             }

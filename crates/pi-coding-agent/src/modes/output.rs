@@ -1,31 +1,28 @@
 //! Standard output of the machine modes: whole lines, in order.
 //!
-//! A thread owns the pipe, so that a slow reader stalls the run (the channel is bounded) without
-//! stalling signals; lines that pile up meanwhile leave in one write.
+//! A thread owns the pipe, so that a slow reader stalls the run without stalling signals. Lines
+//! gather for a moment before they leave: a burst of deltas costs a write a millisecond, not a
+//! write and a wake-up each.
 
 use std::io::{self, Write};
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::Notify;
 
-/// Lines under way before the run has to wait for the reader.
-const LINES_IN_FLIGHT: usize = 256;
-/// A write is sent off when this much has gathered, in bytes.
-const BATCH_BYTES: usize = 64 * 1024;
+/// How long lines may gather. Nobody who reads events notices.
+const GATHER: Duration = Duration::from_millis(1);
+/// What may be under way before the run has to wait for the reader, in bytes.
+const MAX_PENDING: usize = 256 * 1024;
 
 /// Writes JSON lines.
 #[derive(Debug)]
 pub(crate) struct LineWriter {
-    jobs: mpsc::Sender<Job>,
+    pipe: Arc<Pipe>,
     thread: JoinHandle<io::Result<()>>,
-}
-
-#[derive(Debug)]
-enum Job {
-    Line(Vec<u8>),
-    /// Answers when everything queued before it is out.
-    Flush(oneshot::Sender<()>),
 }
 
 /// The reader went away; there is nobody to write for.
@@ -33,80 +30,132 @@ enum Job {
 #[error("standard output is closed")]
 pub(crate) struct Closed;
 
-impl From<mpsc::error::SendError<Job>> for Closed {
-    fn from(_: mpsc::error::SendError<Job>) -> Self {
-        Self
-    }
+#[derive(Debug, Default)]
+struct Pipe {
+    state: Mutex<State>,
+    /// There is something for the thread.
+    filled: Condvar,
+    /// The thread took what was pending, or ended.
+    taken: Notify,
 }
 
-impl From<oneshot::error::RecvError> for Closed {
-    fn from(_: oneshot::error::RecvError) -> Self {
-        Self
-    }
-}
-
-/// Records are plain data, whose serialisation has no failing case; half a record would break the
-/// reader, so one that fails counts like a lost reader.
-impl From<serde_json::Error> for Closed {
-    fn from(_: serde_json::Error) -> Self {
-        Self
-    }
+#[derive(Debug, Default)]
+struct State {
+    pending: Vec<u8>,
+    /// The thread is writing what it took.
+    is_writing: bool,
+    /// Nobody wants lines to gather any more.
+    is_urgent: bool,
+    /// No more lines will come.
+    is_closing: bool,
+    /// The thread has ended.
+    is_over: bool,
 }
 
 impl LineWriter {
     pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
-        let (jobs, receiver) = mpsc::channel(LINES_IN_FLIGHT);
-        Self { jobs, thread: std::thread::spawn(move || write_lines(receiver, out)) }
+        let pipe = Arc::<Pipe>::default();
+        let of_thread = Arc::clone(&pipe);
+        Self { pipe, thread: std::thread::spawn(move || of_thread.write_to(out)) }
     }
 
     /// Queues one record; waits while the reader is behind.
     pub(crate) async fn line(&self, record: &(impl Serialize + Sync)) -> Result<(), Closed> {
-        let mut line = serde_json::to_vec(record)?;
-        line.push(b'\n');
-        Ok(self.jobs.send(Job::Line(line)).await?)
+        self.wait_until(|state| state.pending.len() < MAX_PENDING).await?;
+        let mut state = self.pipe.state();
+        let before = state.pending.len();
+        if serde_json::to_writer(&mut state.pending, record).is_err() {
+            // Records are plain data, whose serialisation has no failing case; half a record
+            // would break the reader, so one that fails counts like a lost reader.
+            state.pending.truncate(before);
+            return Err(Closed);
+        }
+        state.pending.push(b'\n');
+        drop(state);
+        if before == 0 {
+            self.pipe.filled.notify_one();
+        }
+        Ok(())
     }
 
     /// Waits until everything queued so far is written.
     pub(crate) async fn flush(&self) -> Result<(), Closed> {
-        let (done, is_done) = oneshot::channel();
-        self.jobs.send(Job::Flush(done)).await?;
-        Ok(is_done.await?)
+        self.pipe.state().is_urgent = true;
+        self.pipe.filled.notify_one();
+        self.wait_until(|state| state.pending.is_empty() && !state.is_writing).await
     }
 
     /// Writes what is queued and gives the outcome.
     pub(crate) fn close(self) -> io::Result<()> {
-        drop(self.jobs);
+        self.pipe.state().is_closing = true;
+        self.pipe.filled.notify_one();
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the output thread failed")))
+    }
+
+    async fn wait_until(&self, is_so: impl Fn(&State) -> bool) -> Result<(), Closed> {
+        let now = || {
+            let state = self.pipe.state();
+            if state.is_over { Some(Err(Closed)) } else { is_so(&state).then_some(Ok(())) }
+        };
+        loop {
+            if let Some(outcome) = now() {
+                return outcome;
+            }
+            let mut taken = std::pin::pin!(self.pipe.taken.notified());
+            // Listens from here on, then looks again, or a notice in between would be missed.
+            taken.as_mut().enable();
+            if let Some(outcome) = now() {
+                return outcome;
+            }
+            taken.await;
+        }
     }
 }
 
-fn write_lines(mut jobs: mpsc::Receiver<Job>, mut out: impl Write) -> io::Result<()> {
-    let mut batch = Vec::new();
-    let mut flushed = Vec::new();
-    while let Some(job) = jobs.blocking_recv() {
-        let mut next = Some(job);
-        while let Some(job) = next {
-            match job {
-                Job::Line(line) => batch.extend_from_slice(&line),
-                Job::Flush(done) => flushed.push(done),
-            }
-            next = (batch.len() < BATCH_BYTES).then(|| jobs.try_recv().ok()).flatten();
-        }
-        out.write_all(&batch)?;
-        out.flush()?;
-        batch.clear();
-        for done in flushed.drain(..) {
-            // Whoever asked may have stopped waiting.
-            done.send(()).unwrap_or_default();
-        }
+impl Pipe {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    Ok(())
+
+    fn write_to(&self, out: impl Write) -> io::Result<()> {
+        let result = self.write_all(out);
+        self.state().is_over = true;
+        self.taken.notify_waiters();
+        result
+    }
+
+    fn write_all(&self, mut out: impl Write) -> io::Result<()> {
+        let mut batch = Vec::new();
+        while self.take(&mut batch) {
+            self.taken.notify_waiters();
+            out.write_all(&batch)?;
+            out.flush()?;
+            batch.clear();
+            self.state().is_writing = false;
+            self.taken.notify_waiters();
+        }
+        Ok(())
+    }
+
+    /// Waits for lines and takes them. `false`: there are none and none will come.
+    fn take(&self, batch: &mut Vec<u8>) -> bool {
+        let mut state = self.state();
+        while state.pending.is_empty() && !state.is_closing {
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let gathers = |state: &mut State| {
+            !state.is_closing && !state.is_urgent && state.pending.len() < MAX_PENDING
+        };
+        let waited = self.filled.wait_timeout_while(state, GATHER, gathers);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        mem::swap(batch, &mut state.pending);
+        state.is_writing = !batch.is_empty();
+        state.is_writing
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::*;
 
     #[derive(Clone, Default)]
@@ -134,6 +183,39 @@ mod tests {
         let expected: String = (0..1000).map(|n| format!("{n}\n")).collect();
         assert_eq!(String::from_utf8(sink.0.lock().unwrap().clone()).unwrap(), expected);
         writer.close().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_line_leaves_without_being_asked() {
+        let (reader, out) = io::pipe().unwrap();
+        let writer = LineWriter::new(out);
+        writer.line(&"now").await.unwrap();
+        let read = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).map(|_| line)
+        });
+        assert_eq!(read.await.unwrap().unwrap(), "\"now\"\n");
+        writer.close().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_stalls_the_writer_and_loses_nothing() {
+        let (reader, out) = io::pipe().unwrap();
+        let writer = LineWriter::new(out);
+        let line = "x".repeat(64 * 1024);
+        let mut queued = 0;
+        // Far more than pipe and buffer hold: some line has to wait for the reader.
+        while let Some(Ok(())) = futures_util::FutureExt::now_or_never(writer.line(&line)) {
+            queued += 1;
+            assert!(queued < 1000, "nothing held the writer back");
+            tokio::task::yield_now().await;
+        }
+        let read = tokio::task::spawn_blocking(move || io::read_to_string(reader));
+        writer.line(&"end").await.unwrap();
+        writer.close().unwrap();
+        let text = read.await.unwrap().unwrap();
+        assert_eq!(text.lines().count(), queued + 1);
+        assert!(text.ends_with("\"end\"\n"));
     }
 
     #[tokio::test]

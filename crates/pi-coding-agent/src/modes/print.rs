@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
 
-use super::{Audience, Ending, complain, drive, say};
+use super::{Audience, Ending, check_stored, complain, drive, say};
 use crate::cli::input::Prompt;
 use crate::error::AppError;
 use crate::session_runtime::AgentSession;
@@ -19,10 +19,12 @@ pub(crate) async fn run(
     prompts: Vec<Prompt>,
 ) -> Result<ExitCode, AppError> {
     match drive(session, prompts, &FinalAnswer).await? {
-        Ending::Settled(outcome) => match outcome.and_then(|outcome| outcome.answer) {
-            Some(answer) => show(&answer),
-            None => Ok(ExitCode::SUCCESS),
-        },
+        Ending::Settled(outcome) => {
+            let answer = outcome.as_ref().and_then(|outcome| outcome.answer.as_deref());
+            let code = answer.map_or(Ok(ExitCode::SUCCESS), show)?;
+            check_stored(outcome)?;
+            Ok(code)
+        }
         Ending::Stopped(stop) => {
             complain("Request was aborted");
             Ok(ExitCode::from(stop.exit_code()))

@@ -33,7 +33,7 @@ pub struct PromptParts<'a> {
     pub context_files: &'a [ContextFile],
     /// Body of the skills section; `None` when no skill is to be offered.
     pub skills: Option<&'a str>,
-    /// Absolute directory of pi's own documentation.
+    /// Absolute directory of pi's own documentation, if there is one.
     pub docs_dir: Option<&'a Path>,
     pub cwd: &'a Path,
 }
@@ -47,7 +47,7 @@ pub fn sections(parts: &PromptParts<'_>) -> IndexMap<String, String> {
     if parts.custom.is_none() {
         add("tools", &tools(parts.tools));
         add("rules", &rules(parts.tools));
-        if let Some(docs) = parts.docs_dir.filter(|dir| dir.is_dir()) {
+        if let Some(docs) = parts.docs_dir {
             add(
                 "docs",
                 &format_args!(

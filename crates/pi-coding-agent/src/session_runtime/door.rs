@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_agent::StreamFn;
 use pi_ai::auth::Secret;
 use pi_ai::{AssistantStream, Context, Model, SimpleStreamOptions};
@@ -11,34 +12,85 @@ use crate::models::ModelRegistry;
 /// Resolves keys at each request, since a command or another process may give a new one.
 #[derive(Debug)]
 pub(crate) struct ModelDoor {
-    registry: ModelRegistry,
+    registry: Arc<ModelRegistry>,
     /// `--api-key`; goes before every other source.
     api_key: Option<Secret>,
 }
 
 impl ModelDoor {
-    pub(crate) fn new(registry: ModelRegistry, api_key: Option<Secret>) -> Self {
+    pub(crate) fn new(registry: Arc<ModelRegistry>, api_key: Option<Secret>) -> Self {
         Self { registry, api_key }
     }
 }
 
 impl StreamFn for ModelDoor {
-    fn stream(
-        &self,
-        model: &Arc<Model>,
+    fn stream<'a>(
+        &'a self,
+        model: &'a Arc<Model>,
         context: Context,
         mut options: SimpleStreamOptions,
-    ) -> AssistantStream {
-        // A key may come from a command, which must not hold up other work of this thread.
-        let auth = tokio::task::block_in_place(|| {
-            self.registry.request_auth(model, self.api_key.as_ref())
-        });
-        match auth {
-            Ok(auth) => {
-                auth.apply(&mut options.base);
-                self.registry.protocols().stream_simple(&auth.addressed(model), context, options)
+    ) -> BoxFuture<'a, AssistantStream> {
+        Box::pin(async move {
+            let (registry, api_key) = (Arc::clone(&self.registry), self.api_key.clone());
+            let wanted = Arc::clone(model);
+            // A key may come from a command that takes its time; an abort leaves it behind.
+            let auth = tokio::task::spawn_blocking(move || {
+                registry.request_auth(&wanted, api_key.as_ref())
+            });
+            match auth.await {
+                Ok(Ok(auth)) => {
+                    auth.apply(&mut options.base);
+                    let protocols = self.registry.protocols();
+                    protocols.stream_simple(&auth.addressed(model), context, options)
+                }
+                Ok(Err(error)) => AssistantStream::failed(model, error.to_string()),
+                Err(crashed) => {
+                    AssistantStream::failed(model, format!("Looking up the key failed: {crashed}"))
+                }
             }
-            Err(error) => AssistantStream::failed(model, error.to_string()),
-        }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use pi_agent::AgentMessage;
+    use pi_agent::agent::{Agent, AgentConfig};
+    use pi_ai::auth::{Credentials, Environment, KeyResolver};
+    use pi_ai::{InputBlock, Protocols, StopReason};
+
+    use super::*;
+    use crate::models::{ModelsConfig, ShellCommands};
+
+    #[tokio::test]
+    async fn an_abort_does_not_wait_for_the_command_that_prints_the_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let done = dir.path().join("done");
+        let config = serde_json::json!({"providers": {"p": {
+            "baseUrl": "http://h", "api": "a", "models": [{"id": "m"}],
+            "apiKey": format!("!sleep 1; touch '{}'; echo k", done.display()),
+        }}});
+        let config = ModelsConfig::parse(&dir.path().join("models.json"), &config.to_string());
+        let credentials = Credentials::read(&dir.path().join("auth.json"));
+        let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+        let keys = KeyResolver::new(environment, credentials, Arc::new(ShellCommands::default()));
+        let registry = Arc::new(ModelRegistry::new(config, keys, Protocols::empty()));
+        let model = registry.find("p", "m").unwrap();
+        let agent = Agent::new(AgentConfig::new(model, Arc::new(ModelDoor::new(registry, None))));
+        let run = agent.prompt(vec![AgentMessage::user(vec![InputBlock::text("Hi")], 0)]);
+        let stop = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            agent.abort();
+        };
+        let (run, ()) = tokio::join!(run, stop);
+        run.unwrap();
+        assert!(!done.exists(), "the command had ended before the run did");
+        let messages = agent.messages();
+        let Some(AgentMessage::Assistant(answer)) = messages.last() else {
+            panic!("no answer: {messages:?}")
+        };
+        assert_eq!(answer.stop_reason, StopReason::Aborted);
     }
 }

@@ -5,6 +5,7 @@
 
 use indexmap::IndexMap;
 use pi_agent::QueueMode;
+use pi_agent::harness::RetrySettings;
 use pi_ai::{ThinkingBudgets, ThinkingLevel};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -25,8 +26,6 @@ pub struct Settings {
     pub follow_up_mode: QueueMode,
     /// Names, or `+name` and `-name`; see [`crate::tool_selection`].
     pub default_tools: Option<Vec<String>>,
-    /// As written: relative to the working directory, perhaps with `~`.
-    pub session_dir: Option<String>,
     pub compaction: CompactionSettings,
     pub branch_summary: BranchSummarySettings,
     pub images: ImageSettings,
@@ -34,7 +33,9 @@ pub struct Settings {
     pub http_proxy: Option<String>,
     /// Longest silence on the wire in milliseconds; `None` waits for ever.
     pub http_idle_timeout_ms: Option<u64>,
+    /// Retries of whole answers.
     pub retry: RetrySettings,
+    pub provider_retry: ProviderRetrySettings,
     /// As written, perhaps with `~`.
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
@@ -42,18 +43,6 @@ pub struct Settings {
     pub enable_install_telemetry: bool,
     /// Every key of the merged files.
     pub raw: Map<String, Value>,
-}
-
-/// Retries of whole answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetrySettings {
-    pub enabled: bool,
-    pub max_retries: u32,
-    /// The first wait, doubled each time. Milliseconds.
-    pub base_delay_ms: u64,
-    /// The longest wait. Milliseconds.
-    pub max_agent_delay_ms: u64,
-    pub provider: ProviderRetrySettings,
 }
 
 /// Retries of single HTTP requests.
@@ -144,7 +133,6 @@ impl Settings {
             steering_mode: top.parsed("steeringMode").unwrap_or_default(),
             follow_up_mode: top.parsed("followUpMode").unwrap_or_default(),
             default_tools: top.texts("defaultTools"),
-            session_dir: top.text("sessionDir"),
             compaction: compaction(top.section("compaction")),
             branch_summary: BranchSummarySettings {
                 reserve_tokens: branch_summary.count("reserveTokens").unwrap_or(16_384),
@@ -158,6 +146,7 @@ impl Settings {
             http_proxy: top.text("httpProxy"),
             http_idle_timeout_ms: top.timeout("httpIdleTimeoutMs", 300_000),
             retry: retry(top.section("retry")),
+            provider_retry: provider_retry(top.section("retry").section("provider")),
             shell_path: top.text("shellPath"),
             shell_command_prefix: top.text("shellCommandPrefix"),
             enable_install_telemetry: top.switch("enableInstallTelemetry", true),
@@ -197,18 +186,20 @@ fn compaction(section: Section<'_>) -> CompactionSettings {
 }
 
 fn retry(section: Section<'_>) -> RetrySettings {
-    let provider = section.section("provider");
-    let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let default = RetrySettings::default();
     RetrySettings {
-        enabled: section.switch("enabled", true),
-        max_retries: section.count("maxRetries").map_or(3, small),
-        base_delay_ms: section.count("baseDelayMs").unwrap_or(2_000),
-        max_agent_delay_ms: section.count("maxAgentDelayMs").unwrap_or(60_000),
-        provider: ProviderRetrySettings {
-            timeout_ms: provider.count("timeoutMs"),
-            max_retries: provider.count("maxRetries").map_or(0, small),
-            max_retry_delay_ms: provider.count("maxRetryDelayMs").unwrap_or(60_000),
-        },
+        enabled: section.switch("enabled", default.enabled),
+        max_retries: section.small_count("maxRetries").unwrap_or(default.max_retries),
+        base_delay_ms: section.count("baseDelayMs").unwrap_or(default.base_delay_ms),
+        max_agent_delay_ms: section.count("maxAgentDelayMs").unwrap_or(default.max_agent_delay_ms),
+    }
+}
+
+fn provider_retry(section: Section<'_>) -> ProviderRetrySettings {
+    ProviderRetrySettings {
+        timeout_ms: section.count("timeoutMs"),
+        max_retries: section.small_count("maxRetries").unwrap_or(0),
+        max_retry_delay_ms: section.count("maxRetryDelayMs").unwrap_or(60_000),
     }
 }
 
@@ -244,6 +235,10 @@ impl<'a> Section<'a> {
     /// A number from 0 to 2^53, without its fraction.
     fn count(self, key: &str) -> Option<u64> {
         count(self.value(key)?.as_f64()?)
+    }
+
+    fn small_count(self, key: &str) -> Option<u32> {
+        self.count(key).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// 0 and `"disabled"` are `None`; a number in quotes counts as a number.
@@ -300,12 +295,11 @@ mod tests {
                 max_retries: 3,
                 base_delay_ms: 2_000,
                 max_agent_delay_ms: 60_000,
-                provider: ProviderRetrySettings {
-                    timeout_ms: None,
-                    max_retries: 0,
-                    max_retry_delay_ms: 60_000,
-                },
             }
+        );
+        assert_eq!(
+            settings.provider_retry,
+            ProviderRetrySettings { timeout_ms: None, max_retries: 0, max_retry_delay_ms: 60_000 }
         );
         assert_eq!(
             settings.compaction,
@@ -358,7 +352,6 @@ mod tests {
             (QueueMode::All, QueueMode::All)
         );
         assert_eq!(settings.transport, Transport::WebsocketCached);
-        assert_eq!(settings.session_dir.as_deref(), Some("~/s"));
         assert_eq!(settings.shell_path.as_deref(), Some("/bin/zsh"));
         assert_eq!(settings.shell_command_prefix.as_deref(), Some("set -e;"));
         assert_eq!(settings.http_proxy.as_deref(), Some("http://x"));
@@ -386,12 +379,11 @@ mod tests {
                 max_retries: 1,
                 base_delay_ms: 50,
                 max_agent_delay_ms: 60,
-                provider: ProviderRetrySettings {
-                    timeout_ms: Some(1),
-                    max_retries: 2,
-                    max_retry_delay_ms: 0,
-                },
             }
+        );
+        assert_eq!(
+            settings.provider_retry,
+            ProviderRetrySettings { timeout_ms: Some(1), max_retries: 2, max_retry_delay_ms: 0 }
         );
         assert_eq!(settings.raw.get("theme"), Some(&json!("own")), "unknown keys survive");
     }
@@ -410,7 +402,9 @@ mod tests {
             settings.raw.clear();
             assert_eq!(settings, Settings::default(), "{value}");
             let deep = json!({"retry": {"maxRetries": value, "enabled": value, "provider": value}});
-            assert_eq!(self::settings(&deep).retry, Settings::default().retry, "{value}");
+            let mut settings = self::settings(&deep);
+            settings.raw.clear();
+            assert_eq!(settings, Settings::default(), "{value}");
         }
         let lists = settings(&json!({"enabledModels": "x", "defaultTools": 5, "defaultModel": 5}));
         assert_eq!(

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use pi_agent::session::{Session, SessionDir, SessionError, looks_like_path, new_session_id};
 
-use crate::cli::{SessionChoice, SessionSource};
+use crate::cli::{SessionFlags, SessionSource};
 use crate::env::Env;
 use crate::error::{AppError, Context, ErrorKind, Warning};
 
 /// Where sessions are kept: `--session-dir`, else the environment, else the settings, else a folder
 /// per project in the agent directory.
 pub(super) fn directory(
-    choice: &SessionChoice,
+    choice: &SessionFlags,
     setting: Option<&str>,
     env: &Env,
     cwd: &Path,
@@ -30,7 +30,7 @@ pub(super) fn directory(
 /// # Errors
 /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
 pub(super) fn open(
-    choice: &SessionChoice,
+    choice: &SessionFlags,
     dir: &SessionDir,
     env: &Env,
     cwd: &Path,

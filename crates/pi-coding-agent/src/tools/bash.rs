@@ -15,6 +15,7 @@ use super::output::OutputLog;
 use super::shell::{self, OutputSink, ShellCommand, ShellEnd};
 use super::truncate::TruncationResult;
 use super::{SessionVariables, ToolContext, arguments, definition};
+use crate::env::registry;
 
 /// Runs a shell command and gives the end of its output.
 #[derive(Debug)]
@@ -74,11 +75,11 @@ impl BashTool {
             self.context.session.variables();
         // Those of a pi that runs this one would be wrong.
         for (name, value) in [
-            ("PI_SESSION_ID", session_id.map(OsString::from)),
-            ("PI_SESSION_FILE", session_file.map(OsString::from)),
-            ("PI_PROVIDER", provider.map(OsString::from)),
-            ("PI_MODEL", model.map(OsString::from)),
-            ("PI_REASONING_LEVEL", reasoning_level.map(OsString::from)),
+            (registry::SESSION_ID, session_id.map(OsString::from)),
+            (registry::SESSION_FILE, session_file.map(OsString::from)),
+            (registry::PROVIDER, provider.map(OsString::from)),
+            (registry::MODEL, model.map(OsString::from)),
+            (registry::REASONING_LEVEL, reasoning_level.map(OsString::from)),
         ] {
             variables.remove(OsStr::new(name));
             if let Some(value) = value {

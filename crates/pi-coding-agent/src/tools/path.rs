@@ -1,15 +1,17 @@
 //! From the path a model wrote to the path on disk.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization;
+
+use crate::paths;
 
 /// Makes a path absolute against `cwd`: one leading `@` is dropped, `~` is the home, a `file://`
 /// address is its path, Unicode spaces are spaces, `.` and `..` are resolved by name.
 pub fn resolve(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let path = path.strip_prefix('@').unwrap_or(path);
     let path: String = path.chars().map(plain_space).collect();
-    normalise(&cwd.join(expand(&path, home)))
+    paths::fold(&cwd.join(expand(&path, home)))
 }
 
 /// `~` and `~/…` under `home`, `file://…` as its path; anything else as it is.
@@ -17,13 +19,7 @@ pub fn expand(path: &str, home: Option<&Path>) -> PathBuf {
     if let Some(address) = path.strip_prefix("file://") {
         return PathBuf::from(percent_decode(address.strip_prefix("localhost").unwrap_or(address)));
     }
-    match (path.strip_prefix('~'), home) {
-        (Some(""), Some(home)) => home.to_owned(),
-        (Some(rest), Some(home)) if rest.starts_with('/') => {
-            home.join(rest.trim_start_matches('/'))
-        }
-        _ => PathBuf::from(path),
-    }
+    home.map_or_else(|| PathBuf::from(path), |home| paths::expand_home(path, home))
 }
 
 /// Other spellings under which macOS may have stored the name, in the order to try them.
@@ -54,21 +50,9 @@ fn real_path_within(path: &Path, links_left: u8) -> PathBuf {
         return path.to_owned();
     };
     match (path.read_link(), links_left.checked_sub(1)) {
-        (Ok(target), Some(left)) => real_path_within(&normalise(&parent.join(target)), left),
+        (Ok(target), Some(left)) => real_path_within(&paths::fold(&parent.join(target)), left),
         _ => real_path_within(parent, links_left).join(name),
     }
-}
-
-fn normalise(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => _ = out.pop(),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn plain_space(c: char) -> char {

@@ -13,6 +13,8 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::env::registry;
+
 mod processes;
 mod program;
 
@@ -88,9 +90,10 @@ pub async fn run(
     if cancel.is_cancelled() {
         return Ok(ShellEnd::Aborted);
     }
-    let (mut child, mut output) = spawn(command)?;
+    let Some((mut child, mut output, mut group)) = processes.start(|| spawn(command))? else {
+        return Ok(ShellEnd::Aborted);
+    };
     let started = Instant::now();
-    let mut group = processes.add(child.id());
     let deadline = command.timeout.map(|timeout| started + timeout);
     let mut chunk = vec![0; 64 * 1024];
     let mut open = true;
@@ -209,7 +212,7 @@ pub fn environment<'a>(
         path.push(inherited);
     }
     variables.insert("PATH".into(), path);
-    variables.insert("AI_AGENT".into(), "pi".into());
-    variables.insert("PI_CODING_AGENT".into(), "true".into());
+    variables.insert(registry::AI_AGENT.into(), "pi".into());
+    variables.insert(registry::INSIDE_PI.into(), "true".into());
     variables
 }

@@ -52,14 +52,24 @@ fn source(model: &Model, silent: bool) -> AssistantStream {
 }
 
 impl StreamFn for SilentStream {
-    fn stream(&self, model: &Arc<Model>, _: Context, _: SimpleStreamOptions) -> AssistantStream {
-        source(model, true)
+    fn stream<'a>(
+        &'a self,
+        model: &'a Arc<Model>,
+        _: Context,
+        _: SimpleStreamOptions,
+    ) -> BoxFuture<'a, AssistantStream> {
+        std::future::ready(source(model, true)).boxed()
     }
 }
 
 impl StreamFn for CutStream {
-    fn stream(&self, model: &Arc<Model>, _: Context, _: SimpleStreamOptions) -> AssistantStream {
-        source(model, false)
+    fn stream<'a>(
+        &'a self,
+        model: &'a Arc<Model>,
+        _: Context,
+        _: SimpleStreamOptions,
+    ) -> BoxFuture<'a, AssistantStream> {
+        std::future::ready(source(model, false)).boxed()
     }
 }
 

@@ -257,6 +257,21 @@ async fn progress_is_told_while_a_tool_runs_and_ignored_afterwards() {
     assert_eq!(told.get(6..14).unwrap(), lines(wanted));
 }
 
+#[tokio::test]
+async fn updates_nobody_has_time_for_are_left_out_and_the_result_is_not() {
+    let tool = FnTool::new("chatty", |_, call| async move {
+        for n in 0..10_000 {
+            (call.on_update)(ToolOutput::text(n.to_string()));
+        }
+        Ok(ToolOutput::text("end"))
+    });
+    let bed = Bed::with_tools([calls(&[("c1", "chatty", json!({}))]), done()], [tool]);
+    let told = bed.prompt("Go").await;
+    let updates = told.iter().filter(|line| line.starts_with("tool c1 says")).count();
+    assert!((1..1000).contains(&updates), "{updates}");
+    assert!(told.contains(&"tool c1 done".to_owned()));
+}
+
 /// Makes sure the tool has settled before the next one starts.
 fn slow_first(tool: FnTool) -> FnTool {
     tool.sequential()

@@ -237,12 +237,14 @@ async fn what_could_not_be_written_is_written_first_later() {
     let session = Session::create(&folder, Path::new("/w"), new_session_id(), None);
     let turns = ["1", "2"].map(FauxTurn::text);
     let bed = Bed::on(session.expect("session"), dir, turns, vec![]);
-    let error = bed.harness.prompt(vec![InputBlock::text("one")]).await.expect_err("not stored");
-    assert!(error.to_string().starts_with("Cannot write session file"), "{error}");
+    let outcome = bed.prompt("one").await;
+    assert_eq!(stop_of(&outcome), StopReason::Stop, "the answer is not lost with its record");
+    let error = outcome.unstored.expect("not stored").to_string();
+    assert!(error.starts_with("Cannot write session file"), "{error}");
     assert!(bed.told().contains(&"agent_settled aborted=false".to_owned()));
 
     fs::remove_file(&folder).expect("remove");
-    bed.prompt("two").await;
+    assert!(bed.prompt("two").await.unstored.is_none());
     assert_eq!(
         bed.entries()[3..],
         ["system", "user", "assistant", "user", "assistant"],

@@ -97,6 +97,19 @@ async fn a_dropped_prompt_leaves_the_harness_idle_and_every_call_answered() {
     assert_eq!(bed.requests()[1], "system user assistant toolResult toolResult user user");
 }
 
+/// Some servers say `stop` although they call tools.
+#[tokio::test]
+async fn a_dropped_prompt_answers_the_calls_whatever_the_stop_reason_was() {
+    let turn = FauxTurn { stop_reason: Some(StopReason::Stop), ..call("a") };
+    let bed = Bed::with_tools([turn], vec![Gate::new("a")]);
+    let run = bed.spawn_prompt("Go");
+    bed.ear.wait_for("tool_execution_start").await;
+    run.abort();
+    assert!(run.await.is_err());
+    assert_eq!(bed.entries()[4..], ["user", "assistant", "toolResult"]);
+    assert_answered(&bed);
+}
+
 /// Whenever the prompt is dropped, the file is whole and the next prompt works.
 #[tokio::test]
 async fn dropping_the_prompt_at_any_point_leaves_a_whole_file() {

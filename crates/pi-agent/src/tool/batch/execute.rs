@@ -21,6 +21,10 @@ use crate::tool::{Tool, ToolCallInput, ToolError, ToolOutput};
 /// How long a cancelled tool may take to end by itself before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(10);
 
+/// Updates that wait while listeners are behind. Each holds the whole result so far, so that one
+/// more than these can be left out, and memory stays bounded however slow the listeners are.
+const UPDATES_UNDER_WAY: usize = 64;
+
 /// A call that may run.
 pub(super) struct Ready {
     pub(super) call: ToolCall,
@@ -65,12 +69,12 @@ pub(super) fn end_event(call: &ToolCall, settled: &Settled) -> AgentEvent {
 /// Dropping it ends them.
 pub(super) struct Running {
     tasks: JoinSet<(usize, ToolCall, Settled)>,
-    updates: (mpsc::UnboundedSender<AgentEvent>, mpsc::UnboundedReceiver<AgentEvent>),
+    updates: (mpsc::Sender<AgentEvent>, mpsc::Receiver<AgentEvent>),
 }
 
 impl Default for Running {
     fn default() -> Self {
-        Self { tasks: JoinSet::new(), updates: mpsc::unbounded_channel() }
+        Self { tasks: JoinSet::new(), updates: mpsc::channel(UPDATES_UNDER_WAY) }
     }
 }
 
@@ -110,7 +114,7 @@ async fn execute(
     arguments: Map<String, Value>,
     hooks: &dyn LoopHooks,
     cancel: CancellationToken,
-    updates: mpsc::UnboundedSender<AgentEvent>,
+    updates: mpsc::Sender<AgentEvent>,
 ) -> Settled {
     if cancel.is_cancelled() {
         return Settled::failed(ABORTED);
@@ -135,7 +139,7 @@ async fn execute_tool(
     tool: &dyn Tool,
     arguments: Map<String, Value>,
     cancel: CancellationToken,
-    updates: mpsc::UnboundedSender<AgentEvent>,
+    updates: mpsc::Sender<AgentEvent>,
 ) -> ToolOutput {
     let settled = Arc::new(AtomicBool::new(false));
     let input = ToolCallInput {
@@ -160,7 +164,7 @@ async fn execute_tool(
 
 fn update_sender(
     call: &ToolCall,
-    updates: mpsc::UnboundedSender<AgentEvent>,
+    updates: mpsc::Sender<AgentEvent>,
     settled: Arc<AtomicBool>,
 ) -> Arc<dyn Fn(ToolOutput) + Send + Sync> {
     let ToolCall { id, name, arguments, .. } = call.clone();
@@ -168,8 +172,8 @@ fn update_sender(
         if settled.load(Ordering::Acquire) {
             return;
         }
-        // The receiver is gone when the run was dropped: nobody is left to be told.
-        drop(updates.send(AgentEvent::ToolExecutionUpdate {
+        // Too many wait already, or the run was dropped and nobody is left to be told.
+        drop(updates.try_send(AgentEvent::ToolExecutionUpdate {
             tool_call_id: id.clone(),
             tool_name: name.clone(),
             args: arguments.clone(),

@@ -154,17 +154,22 @@ fn bearer(key: &Secret) -> String {
 
 /// What to do about a key that is not there.
 fn hint(error: &KeyError) -> String {
-    let KeyError::Missing { provider, variables, stored } = error else { return String::new() };
+    let KeyError::Missing { provider, variables, stored, configured } = error else {
+        return String::new();
+    };
     let mut ways = Vec::new();
     if !variables.is_empty() {
         ways.push(format!("set {} in the environment", variables.join(" or ")));
     }
     ways.push(format!("store a key for {provider:?} in auth.json"));
-    ways.push(format!("give \"apiKey\" for {provider:?} in models.json"));
+    if configured.is_none() {
+        ways.push(format!("give \"apiKey\" for {provider:?} in models.json"));
+    }
     ways.push("pass --api-key for this run".to_owned());
-    let stored = stored
-        .as_ref()
-        .map(|reason| format!("\n\nauth.json has an entry for {provider:?}, but {reason}."))
-        .unwrap_or_default();
-    format!("{stored}\n\nYou can:\n  - {}", ways.join("\n  - "))
+    let reasons: String = [("auth.json", stored), ("models.json", configured)]
+        .into_iter()
+        .filter_map(|(file, reason)| Some((file, reason.as_ref()?)))
+        .map(|(file, reason)| format!("\n\n{file} has a key for {provider:?}, but {reason}."))
+        .collect();
+    format!("{reasons}\n\nYou can:\n  - {}", ways.join("\n  - "))
 }

@@ -291,7 +291,7 @@ async fn output_that_comes_shortly_after_the_shell_is_kept() {
 }
 
 #[tokio::test]
-async fn kill_all_ends_running_commands() {
+async fn kill_all_ends_running_commands_and_lets_none_start() {
     let bed = Bed::new();
     let tools = bed.tools();
     let call = tools.call_with(
@@ -306,6 +306,8 @@ async fn kill_all_ends_running_commands() {
     };
     let (result, ()) = tokio::join!(call, kill);
     assert!(text_of(&result.unwrap()).ends_with("Command exited with code 137"));
+    assert_eq!(bed.text("bash", run("touch later")).await, "Command aborted");
+    assert!(!bed.path("later").exists(), "nothing starts any more");
 }
 
 #[tokio::test]

@@ -5,11 +5,19 @@ use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use tokio::process::Child;
 
 /// Every process group that commands have started and that may still run. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessGroups {
-    groups: Arc<Mutex<BTreeMap<u64, Group>>>,
+    list: Arc<Mutex<List>>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    groups: BTreeMap<u64, Group>,
+    /// Nothing may be started any more.
+    closed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -22,30 +30,44 @@ enum Group {
 }
 
 impl ProcessGroups {
-    /// Kills everything that commands have started, those still running and what they left behind.
+    /// Kills everything that commands have started, those still running and what they left behind,
+    /// and lets no further command start.
     pub fn kill_all(&self) {
-        let groups: Vec<Group> = std::mem::take(&mut *self.lock()).into_values().collect();
-        for group in groups {
+        let groups = {
+            let mut list = self.lock();
+            list.closed = true;
+            std::mem::take(&mut list.groups)
+        };
+        for group in groups.into_values() {
             group.kill();
         }
     }
 
-    /// Takes note of a new group, led by the process `leader`. `None` stands for a process that
-    /// has ended already.
-    pub(super) fn add(&self, leader: Option<u32>) -> RunningGroup {
-        let pid = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        let mut groups = self.lock();
-        groups.retain(|_, group| group.is_alive());
-        let key = groups.last_key_value().map_or(0, |(last, _)| last + 1);
-        if let Some(pid) = pid {
-            groups.insert(key, Group::Led(pid));
+    /// Starts a process that leads a group of its own. `None` after [`Self::kill_all`]. The list is
+    /// held meanwhile: a process must not run unlisted, or nobody could end it.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub(super) fn start<T, E>(
+        &self,
+        start: impl FnOnce() -> Result<(Child, T), E>,
+    ) -> Result<Option<(Child, T, RunningGroup)>, E> {
+        let mut list = self.lock();
+        if list.closed {
+            return Ok(None);
         }
-        drop(groups);
-        RunningGroup { groups: self.clone(), key, running: true }
+        list.groups.retain(|_, group| group.is_alive());
+        let key = list.groups.last_key_value().map_or(0, |(last, _)| last + 1);
+        let (child, rest) = start()?;
+        if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            list.groups.insert(key, Group::Led(pid));
+        }
+        drop(list);
+        Ok(Some((child, rest, RunningGroup { groups: self.clone(), key, running: true })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Group>> {
-        self.groups.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -60,7 +82,7 @@ pub struct RunningGroup {
 impl RunningGroup {
     /// Kills the group and every descendant that left it.
     pub fn kill(&mut self) {
-        let group = self.groups.lock().get(&self.key).cloned();
+        let group = self.groups.lock().groups.get(&self.key).cloned();
         if let Some(group) = group {
             group.kill();
         }
@@ -69,17 +91,17 @@ impl RunningGroup {
     /// The shell has ended. What it left behind stays on the list.
     pub fn shell_ended(&mut self) {
         self.running = false;
-        let mut groups = self.groups.lock();
-        let Some(Group::Led(id)) = groups.get(&self.key) else {
+        let mut list = self.groups.lock();
+        let Some(Group::Led(id)) = list.groups.get(&self.key) else {
             return;
         };
         let id = *id;
         if test_kill_process_group(id).is_err() {
-            groups.remove(&self.key);
+            list.groups.remove(&self.key);
             return;
         }
         let members = all_processes().into_iter().filter(|process| process.group == id).collect();
-        groups.insert(self.key, Group::Leaderless { id, members });
+        list.groups.insert(self.key, Group::Leaderless { id, members });
     }
 }
 
@@ -87,7 +109,7 @@ impl Drop for RunningGroup {
     fn drop(&mut self) {
         if self.running {
             self.kill();
-            self.groups.lock().remove(&self.key);
+            self.groups.lock().groups.remove(&self.key);
         }
     }
 }

@@ -1,0 +1,26 @@
+//! The binary as its users run it: real processes, files and connections, a scripted model.
+
+#[cfg(test)]
+mod bed;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod json;
+#[cfg(test)]
+mod json_tools;
+#[cfg(test)]
+mod print;
+#[cfg(test)]
+mod project;
+#[cfg(test)]
+mod retry;
+#[cfg(test)]
+mod secrets;
+#[cfg(test)]
+mod session_choice;
+#[cfg(test)]
+mod session_files;
+#[cfg(test)]
+mod signals;
