@@ -23,3 +23,8 @@ pub use message::{AgentMessage, convert_to_llm};
 pub use queue::{QueueMode, QueuedMessages};
 pub use session::{Session, SessionError};
 pub use tool::{ExecutionMode, Tool, ToolCallInput, ToolError, ToolOutput};
+
+/// The manual's page on embedding, whose examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct EmbeddingPage;

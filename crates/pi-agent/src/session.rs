@@ -139,7 +139,16 @@ impl Session {
         }
         let mut session = Self::new(header, Store::File(file));
         session.tree.read(text, Reading::Whole, &mut report);
+        if let Some((id, parent)) = session.missing_parent() {
+            report.add(None, Problem::MissingParent { id, parent });
+        }
         Ok((session, diagnostics))
+    }
+
+    /// The branch's first entry and its parent, where that is not there.
+    fn missing_parent(&self) -> Option<(String, String)> {
+        let first = self.branch().first()?.parse().ok()?;
+        Some((first.id.clone(), first.parent_id.clone()?))
     }
 
     fn new(header: Header, store: Store) -> Self {

@@ -60,8 +60,9 @@ pub enum AssistantEvent {
     #[serde(rename = "toolcall_end")]
     ToolCallEnd {
         content_index: usize,
+        /// Boxed: deltas are many, and every event is as large as the largest.
         #[serde(serialize_with = "as_block")]
-        tool_call: ToolCall,
+        tool_call: Box<ToolCall>,
     },
     Done {
         reason: StopReason,
@@ -222,7 +223,7 @@ impl MessageBuilder {
                 Err(error) => call.arguments_error = Some(error),
             }
         }
-        let tool_call = call.clone();
+        let tool_call = Box::new(call.clone());
         self.queue(AssistantEvent::ToolCallEnd { content_index, tool_call });
     }
 
@@ -234,7 +235,7 @@ impl MessageBuilder {
             return;
         };
         call.arguments = arguments;
-        let tool_call = call.clone();
+        let tool_call = Box::new(call.clone());
         self.queue(AssistantEvent::ToolCallEnd { content_index, tool_call });
     }
 

@@ -25,6 +25,7 @@ pub mod overflow;
 pub mod protocol;
 pub mod providers;
 pub mod retry;
+pub mod surrogates;
 pub mod thinking;
 pub mod transport;
 

@@ -155,6 +155,12 @@ pub trait Decoder: Send {
     /// The body ended.
     fn end(&mut self, out: &mut MessageBuilder);
 
+    /// Whether nothing but closing marks is missing, so that a server that never closes its answer
+    /// need not be waited for.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
     /// The stream stopped before its end; close what the protocol closes in that case. The driver
     /// ends the message afterwards.
     fn interrupted(&mut self, _how: Interruption, _out: &mut MessageBuilder) {}

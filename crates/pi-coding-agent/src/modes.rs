@@ -3,6 +3,7 @@
 //! Owns: standard output and standard error, signals, exit codes. A mode takes prompts, gives them
 //! to an [`AgentSession`] one after the other, and shows what becomes of them.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::pin::pin;
 
@@ -131,14 +132,39 @@ pub(crate) fn complain(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));
 }
 
-/// Puts text on standard output. A reader that left is no error: it has what it wanted.
+/// Puts text on standard output. A reader that left is no error: it has what it wanted. A terminal
+/// gets no control characters: the text is a model's, which may repeat anybody's.
 ///
 /// # Errors
 /// Writing fails for another reason.
 pub(crate) fn say(text: &str) -> Result<(), AppError> {
     let mut out = io::stdout().lock();
+    let text = if out.is_terminal() { without_controls(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context(ErrorKind::Internal, || "Cannot write the answer".to_owned()),
+    }
+}
+
+/// Leaves line feeds and tabs.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if text.contains(is_control) { text.replace(is_control, "").into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_control_characters() {
+        let cases = [
+            ("a\tb\n", "a\tb\n"),
+            ("\u{1b}]0;title\u{7}x", "]0;titlex"),
+            ("a\u{9b}31mb\r", "a31mb"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(without_controls(text), shown);
+        }
     }
 }

@@ -6,12 +6,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pi_ai::surrogates::repair_surrogates;
 use pi_ai::{SystemMessage, ThinkingLevel, Usage, UserContent};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::jsonl::repair_surrogates;
 use crate::message::AgentMessage;
 
 /// One entry, whole.

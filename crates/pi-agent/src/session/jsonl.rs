@@ -30,6 +30,11 @@ pub enum Problem {
         id: String,
         error: String,
     },
+    /// The branch begins in the middle: a line before its first entry is lost.
+    MissingParent {
+        id: String,
+        parent: String,
+    },
     /// Bytes that are not UTF-8 were replaced in memory; the file is as it was.
     NotUtf8,
 }
@@ -50,6 +55,10 @@ impl fmt::Display for Diagnostic {
             Problem::UnreadableEntry { id, error } => {
                 write!(f, "entry {id} is left out of the context ({error})")
             }
+            Problem::MissingParent { id, parent } => write!(
+                f,
+                "entry {parent} is missing: what came before entry {id} is left out of the context"
+            ),
             Problem::NotUtf8 => f.write_str("bytes that are not UTF-8 were replaced"),
         }
     }
@@ -97,44 +106,6 @@ pub(super) fn decode(bytes: Vec<u8>) -> (String, bool) {
     }
 }
 
-/// Replaces escapes of half surrogate pairs, which JavaScript writes and strict readers refuse, by
-/// U+FFFD. `None`: there are none.
-pub(super) fn repair_surrogates(json: &str) -> Option<String> {
-    let mut repaired = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(offset) = json.get(at..).and_then(|rest| rest.find('\\')) {
-        at += offset;
-        let Some(unit) = escaped_unit(json, at) else {
-            at += 2;
-            continue;
-        };
-        let paired = (0xD800..0xDC00).contains(&unit)
-            && escaped_unit(json, at + 6).is_some_and(|low| (0xDC00..0xE000).contains(&low));
-        if paired {
-            at += 12;
-            continue;
-        }
-        if (0xD800..0xE000).contains(&unit) {
-            repaired.push_str(json.get(copied..at)?);
-            repaired.push_str("\\ufffd");
-            copied = at + 6;
-        }
-        at += 6;
-    }
-    if copied == 0 {
-        return None;
-    }
-    repaired.push_str(json.get(copied..)?);
-    Some(repaired)
-}
-
-/// The UTF-16 unit of a `\uXXXX` escape that begins at `at`.
-fn escaped_unit(json: &str, at: usize) -> Option<u16> {
-    let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-    u16::from_str_radix(digits, 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,21 +115,5 @@ mod tests {
         let text = "ab\n\ncd";
         let found: Vec<_> = lines(text).map(|l| (l.number, text.get(l.range), l.ended)).collect();
         assert_eq!(found, [(1, Some("ab"), true), (2, Some(""), true), (3, Some("cd"), false)]);
-    }
-
-    #[test]
-    fn only_half_surrogate_pairs_are_repaired() {
-        let cases = [
-            (r#""\ud83d""#, Some(r#""\ufffd""#)),
-            (r#""\ude00 \ud83d\ude00""#, Some(r#""\ufffd \ud83d\ude00""#)),
-            (r#""\ud83d\ud83d\ude00""#, Some(r#""\ufffd\ud83d\ude00""#)),
-            (r#""\ud83d\ude00""#, None),
-            (r#""\\ud83d""#, None),
-            (r#""\u0041 ä""#, None),
-            (r#""\ud8"#, None),
-        ];
-        for (json, expected) in cases {
-            assert_eq!(repair_surrogates(json).as_deref(), expected, "{json}");
-        }
     }
 }

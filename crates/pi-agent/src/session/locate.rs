@@ -56,45 +56,36 @@ impl SessionDir {
         })
     }
 
-    /// A session whose id is `id` or begins with it: first among those of `cwd`, then among all. An
-    /// exact match wins over a prefix, a newer file over an older one.
-    pub fn by_id(&self, id: &str, cwd: &Path) -> Option<Found> {
+    /// Sessions whose id is `id` or begins with it: those of `cwd` if there are any, else all. An
+    /// exact match stands alone. Newest file first.
+    pub fn by_id(&self, id: &str, cwd: &Path) -> Vec<Found> {
         if id.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let here = matching(id, cwd, files_newest_first(&self.for_cwd(cwd)), |f| f.is_here);
-        here.or_else(|| {
-            let folders = match self {
-                Self::PerProject(root) => folders(root),
-                Self::Flat(dir) => vec![dir.clone()],
-            };
-            let files = folders.iter().flat_map(|folder| files_newest_first(folder));
-            matching(id, cwd, files, |_| true)
-        })
+        let mut here = matching(id, cwd, files_newest_first(&self.for_cwd(cwd)));
+        here.retain(|found| found.is_here);
+        if !here.is_empty() {
+            return here;
+        }
+        let folders = match self {
+            Self::PerProject(root) => folders(root),
+            Self::Flat(dir) => vec![dir.clone()],
+        };
+        matching(id, cwd, folders.iter().flat_map(|folder| files_newest_first(folder)))
     }
 }
 
-fn matching(
-    id: &str,
-    cwd: &Path,
-    files: impl Iterator<Item = PathBuf>,
-    accept: impl Fn(&Found) -> bool,
-) -> Option<Found> {
-    let mut by_prefix = None;
-    for path in files {
-        let Some(header) = read_header(&path).filter(|header| header.id.starts_with(id)) else {
-            continue;
-        };
-        let is_exact = header.id == id;
-        let found = Found { is_here: is_same_dir(&header.cwd, cwd), path, header };
-        if accept(&found) {
-            if is_exact {
-                return Some(found);
-            }
-            by_prefix.get_or_insert(found);
-        }
+fn matching(id: &str, cwd: &Path, files: impl Iterator<Item = PathBuf>) -> Vec<Found> {
+    let mut found: Vec<Found> = files
+        .filter_map(|path| {
+            let header = read_header(&path).filter(|header| header.id.starts_with(id))?;
+            Some(Found { is_here: is_same_dir(&header.cwd, cwd), path, header })
+        })
+        .collect();
+    if let Some(exact) = found.iter().position(|found| found.header.id == id) {
+        found = vec![found.swap_remove(exact)];
     }
-    by_prefix
+    found
 }
 
 /// The head of a session file; `None` when it is none.

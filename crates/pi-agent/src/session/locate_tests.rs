@@ -75,13 +75,15 @@ fn ids_are_found_here_first_then_everywhere_exact_before_prefix() {
     put(&dirs.for_cwd(here), "1.jsonl", "abc-1", here, 20);
     put(&dirs.for_cwd(here), "2.jsonl", "abc-1-2", here, 10);
     put(&dirs.for_cwd(there), "3.jsonl", "abc-9", there, 0);
-    let find = |id: &str| dirs.by_id(id, here).map(|found| (found.header.id, found.is_here));
-    let found = |id: &str, is_here| Some((id.to_owned(), is_here));
-    assert_eq!(find("abc-1"), found("abc-1", true));
-    assert_eq!(find("abc-1-"), found("abc-1-2", true));
-    assert_eq!(find("abc"), found("abc-1-2", true));
-    assert_eq!(find("abc-9"), found("abc-9", false));
-    assert_eq!((find("zzz"), find("")), (None, None));
+    let find = |id: &str| -> Vec<(String, bool)> {
+        dirs.by_id(id, here).into_iter().map(|found| (found.header.id, found.is_here)).collect()
+    };
+    let found = |id: &str, is_here| (id.to_owned(), is_here);
+    assert_eq!(find("abc-1"), [found("abc-1", true)]);
+    assert_eq!(find("abc-1-"), [found("abc-1-2", true)]);
+    assert_eq!(find("abc"), [found("abc-1-2", true), found("abc-1", true)], "newest first");
+    assert_eq!(find("abc-9"), [found("abc-9", false)]);
+    assert_eq!((find("zzz"), find("")), (vec![], vec![]));
     assert!(dirs.by_exact_id("abc", here).is_none());
     assert_eq!(dirs.by_exact_id("abc-1", here).expect("found").header.id, "abc-1");
     assert!(dirs.by_exact_id("abc-9", here).is_none());
@@ -94,7 +96,7 @@ fn linked_folders_are_searched() {
     put(far.path(), "1.jsonl", "linked", Path::new("/w/x"), 0);
     std::os::unix::fs::symlink(far.path(), root.path().join("--w-x--")).expect("link");
     let dirs = SessionDir::PerProject(root.path().to_owned());
-    assert!(dirs.by_id("link", Path::new("/w/y")).is_some());
+    assert_eq!(dirs.by_id("link", Path::new("/w/y")).len(), 1);
     assert!(dirs.newest(Path::new("/w/x")).is_some());
 }
 

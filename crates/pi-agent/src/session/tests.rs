@@ -82,6 +82,23 @@ fn ids(session: &Session) -> Vec<&str> {
 }
 
 #[test]
+fn a_branch_that_lost_its_beginning_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let text = concat!(
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#,
+        "\n",
+        r#"{"type":"custom","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}"#,
+        "\n",
+    );
+    fs::write(&path, text).unwrap();
+    let (_, diagnostics) = Session::open(&path, dir.path()).unwrap();
+    let [diagnostic] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+    let lost = Problem::MissingParent { id: "b".to_owned(), parent: "a".to_owned() };
+    assert_eq!(diagnostic.problem, lost);
+}
+
+#[test]
 fn the_file_appears_with_the_first_user_message_and_holds_what_was_queued() {
     let scratch = Scratch::new();
     let mut session = scratch.create();

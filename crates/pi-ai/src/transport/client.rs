@@ -57,6 +57,11 @@ impl ProxyConfig {
 
     fn proxies(&self) -> Result<Vec<Proxy>, TransportError> {
         type Make = fn(&str) -> reqwest::Result<Proxy>;
+        let direct: Vec<&str> = self.no_proxy.iter().flat_map(|hosts| hosts.split(',')).collect();
+        if direct.iter().any(|host| host.trim() == "*") {
+            return Ok(Vec::new());
+        }
+        let direct = direct.into_iter().map(without_port).collect::<Vec<_>>().join(",");
         // The first proxy that matches a URL is taken, so `all` comes last.
         let kinds: [(&Option<String>, &'static str, Make); 3] = [
             (&self.http, "http", |address| Proxy::http(address)),
@@ -69,10 +74,18 @@ impl ProxyConfig {
                 continue;
             };
             let proxy = make(address).map_err(|source| TransportError::Proxy { kind, source })?;
-            let direct = self.no_proxy.as_deref().and_then(NoProxy::from_string);
-            proxies.push(proxy.no_proxy(direct));
+            proxies.push(proxy.no_proxy(NoProxy::from_string(&direct)));
         }
         Ok(proxies)
+    }
+}
+
+/// The host of `host:port`; what is reached directly is so on every port. Addresses of IPv6 have
+/// more than one colon and stay.
+fn without_port(host: &str) -> &str {
+    match host.trim().split_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => host.trim(),
     }
 }
 

@@ -18,6 +18,7 @@ use super::sse::{EventTooLarge, SseParser};
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{Decoder, HttpWire, Interruption, Protocol};
 use crate::stream::{AssistantStream, Context, EventSource};
+use crate::surrogates::repair_surrogates;
 use crate::types::{AssistantMessage, Model, SimpleStreamOptions, StopReason, StreamOptions};
 
 /// A wire protocol made into a [`Protocol`].
@@ -87,6 +88,10 @@ enum Step {
     Aborted,
 }
 
+/// How long a server may take to close an answer that is whole, such as one with a stop reason but
+/// without its usage or its last mark.
+const END_GRACE: Duration = Duration::from_secs(10);
+
 /// How long what follows the last event may take. It is a few bytes that are mostly there already.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -118,7 +123,12 @@ impl HttpSource {
             return Some(Step::Aborted);
         }
         let since = *self.waiting_since.get_or_insert_with(tokio::time::Instant::now);
-        let silent_at = self.call.patience().map(|patience| since + patience);
+        let is_whole = self.decoder.is_whole();
+        let patience = match self.call.patience() {
+            patience if !is_whole => patience,
+            patience => Some(patience.map_or(END_GRACE, |patience| patience.min(END_GRACE))),
+        };
+        let silent_at = patience.map(|patience| since + patience);
         // Data that is there is taken without touching timer or token.
         Some(match &mut self.stage {
             Stage::Over => return None,
@@ -135,7 +145,9 @@ impl HttpSource {
                     Err(error) => Step::Broken(failure::broken_body(&error)),
                 },
                 () = cancel.cancelled() => Step::Aborted,
-                () = moment(silent_at) => Step::Broken(self.call.silence()),
+                () = moment(silent_at) => {
+                    if is_whole { Step::End } else { Step::Broken(self.call.silence()) }
+                }
             },
         })
     }
@@ -199,7 +211,11 @@ fn event(
     if let Some(hooks) = &call.options.hooks {
         hooks.on_stream_event(name, data, &call.model);
     }
-    decoder.event(name, data, builder);
+    // Some servers cut an emoji in two, half a surrogate pair an event.
+    match data.contains("\\u").then(|| repair_surrogates(data)).flatten() {
+        Some(repaired) => decoder.event(name, &repaired, builder),
+        None => decoder.event(name, data, builder),
+    }
 }
 
 async fn moment(at: Option<tokio::time::Instant>) {
@@ -226,7 +242,11 @@ impl EventSource for HttpSource {
             &mut event
         {
             let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            Arc::make_mut(message).duration_ms = Some(elapsed);
+            let message = Arc::make_mut(message);
+            message.duration_ms = Some(elapsed);
+            if let Some(text) = &mut message.error_message {
+                self.call.redact(text);
+            }
         }
         Some(event)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use reqwest::Response;
 
@@ -16,6 +17,13 @@ use crate::types::{Model, StreamOptions};
 
 /// Largest error body read, in bytes: far more than any text shown, far less than memory.
 const MAX_ERROR_BODY: usize = 256 * 1024;
+
+/// Headers whose value is a secret.
+const KEY_HEADERS: [&str; 5] =
+    ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cf-aig-authorization"];
+
+/// Shorter texts are placeholders for servers without keys, and too likely to be part of a word.
+const MIN_KEY: usize = 8;
 
 /// One call of a model, shared by the driver and the sending future.
 #[derive(Debug)]
@@ -123,10 +131,24 @@ impl Call {
         if let Some(hooks) = &self.options.hooks {
             hooks.on_response(response.status().as_u16(), response.headers(), &self.model).await;
         }
-        if response.status().is_success() {
+        if response.status().is_success() && !is_page(&response) {
             return Ok(response);
         }
         Err(self.refused(response).await)
+    }
+
+    /// Takes the keys of this call out of a text: some servers repeat what they refuse.
+    pub(super) fn redact(&self, text: &mut String) {
+        let of_headers = self.options.headers.iter().filter_map(|(name, value)| {
+            let carries_key = KEY_HEADERS.iter().any(|key| name.eq_ignore_ascii_case(key));
+            let value = value.as_deref().filter(|_| carries_key)?;
+            Some(value.strip_prefix("Bearer ").unwrap_or(value))
+        });
+        for key in self.options.api_key.as_deref().into_iter().chain(of_headers) {
+            if key.len() >= MIN_KEY && text.contains(key) {
+                *text = text.replace(key, "[redacted]");
+            }
+        }
     }
 
     /// Reads an error answer.
@@ -159,6 +181,13 @@ impl Call {
     pub(super) fn silence(&self) -> String {
         failure::silence(self.patience().unwrap_or_default())
     }
+}
+
+/// Whether an answer is no stream but a page or a JSON text: a portal, a wrong address, or an error
+/// behind a good status.
+fn is_page(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/html") || kind.starts_with("application/json"))
 }
 
 /// A request as it goes out, again and again if it must.

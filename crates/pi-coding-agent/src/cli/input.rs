@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use pi_ai::{ImageContent, InputBlock};
@@ -42,9 +43,8 @@ pub type LoadImage<'a> = dyn Fn(&[u8]) -> Option<AttachedImage> + 'a;
 ///
 /// # Errors
 /// Reading fails.
-pub fn read_piped(mut reader: impl Read) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    reader.read_to_end(&mut bytes)?;
+pub fn read_piped(reader: impl Read) -> io::Result<String> {
+    let bytes = read_bounded(reader)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
@@ -106,15 +106,37 @@ fn attach(
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, AppError> {
-    if file.is_dir() {
+    let metadata = match fs::metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(AppError::user(format!("File not found: {}", file.display())));
+        }
+        metadata => metadata.context(ErrorKind::User, || unreadable(file))?,
+    };
+    if metadata.is_dir() {
         return Err(AppError::user(format!("Not a file but a directory: {}", file.display())));
     }
-    match fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(AppError::user(format!("File not found: {}", file.display())))
-        }
-        read => read.context(ErrorKind::User, || format!("Could not read {}", file.display())),
+    // Pipes are fine: shells hand them in for `@<(command)`.
+    if metadata.file_type().is_char_device() || metadata.file_type().is_block_device() {
+        return Err(AppError::user(format!("Not a file but a device: {}", file.display())));
     }
+    fs::File::open(file).and_then(read_bounded).context(ErrorKind::User, || unreadable(file))
+}
+
+fn unreadable(file: &Path) -> String {
+    format!("Could not read {}", file.display())
+}
+
+/// Most bytes a prompt takes from one source: more than any model reads, less than hurts.
+const MAX_INPUT: u64 = 100 * 1024 * 1024;
+
+fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(MAX_INPUT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_INPUT {
+        let limit = MAX_INPUT / (1024 * 1024);
+        return Err(io::Error::other(format!("more than {limit} MB; no model reads that much")));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -258,5 +280,13 @@ mod tests {
         assert_eq!(read_piped(&b"  a b \n\n"[..]).unwrap(), "a b");
         assert_eq!(read_piped(&b" \n"[..]).unwrap(), "");
         assert_eq!(read_piped(&b"x\xffy"[..]).unwrap(), "x\u{fffd}y");
+    }
+
+    #[test]
+    fn devices_and_endless_input_are_refused() {
+        let error = assemble("", &["/dev/zero".into()], &[], &|_| None).unwrap_err();
+        assert_eq!(error.to_string(), "Not a file but a device: /dev/zero");
+        let error = read_piped(io::repeat(b'x')).unwrap_err();
+        assert_eq!(error.to_string(), "more than 100 MB; no model reads that much");
     }
 }

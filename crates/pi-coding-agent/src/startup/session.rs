@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{Session, SessionDir, SessionError, looks_like_path, new_session_id};
+use pi_agent::session::{
+    Found, Session, SessionDir, SessionError, looks_like_path, new_session_id,
+};
 
 use crate::cli::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -78,9 +80,10 @@ fn find(
     if looks_like_path(text) {
         return Session::create_at(path, cwd, new_session_id()).map_err(|error| failed(&error));
     }
-    match dir.by_id(text, cwd) {
-        Some(found) if found.is_here => open_file(&found.path, cwd, warnings),
-        Some(found) => Err(AppError::user(format!(
+    match dir.by_id(text, cwd).as_slice() {
+        [] => Err(AppError::user(format!("No session found matching '{text}'"))),
+        [found] if found.is_here => open_file(&found.path, cwd, warnings),
+        [found] => Err(AppError::user(format!(
             "Session {} belongs to another directory: {}",
             found.header.id, found.header.cwd
         ))
@@ -88,8 +91,21 @@ fn find(
             "Run pi there, or name the file: pi --session {}",
             found.path.display()
         ))),
-        None => Err(AppError::user(format!("No session found matching '{text}'"))),
+        several => Err(AppError::user(format!("'{text}' matches {} sessions", several.len()))
+            .with_hint(format!("Give more of the id:{}", listed(several)))),
     }
+}
+
+/// Most sessions named when an id is ambiguous.
+const MAX_LISTED: usize = 10;
+
+fn listed(several: &[Found]) -> String {
+    let mut lines: String =
+        several.iter().take(MAX_LISTED).map(|found| format!("\n  {}", found.header.id)).collect();
+    if several.len() > MAX_LISTED {
+        lines.push_str("\n  ...");
+    }
+    lines
 }
 
 fn open_file(path: &Path, cwd: &Path, warnings: &mut Vec<Warning>) -> Result<Session, AppError> {
@@ -116,9 +132,17 @@ fn failed(error: &SessionError) -> AppError {
 /// The directory pi was started in.
 ///
 /// # Errors
-/// It was removed or may not be read.
+/// It was removed, may not be read, or has a name that session files cannot hold.
 pub(super) fn current_directory() -> Result<PathBuf, AppError> {
-    std::env::current_dir().context(ErrorKind::User, || {
+    let cwd = std::env::current_dir().context(ErrorKind::User, || {
         "The current directory cannot be used; change to one that exists".to_owned()
-    })
+    })?;
+    if cwd.to_str().is_none() {
+        return Err(AppError::user(format!(
+            "The name of this directory is not valid UTF-8: {}",
+            cwd.display()
+        ))
+        .with_hint("Rename it, or run pi in another directory."));
+    }
+    Ok(cwd)
 }

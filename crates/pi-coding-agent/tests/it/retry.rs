@@ -131,6 +131,22 @@ async fn a_server_that_names_its_time_is_given_it() {
 }
 
 #[tokio::test]
+async fn the_wait_for_a_retry_is_never_shorter_than_the_server_asked_for() {
+    for (settings, delay) in [
+        (json!({"baseDelayMs": 1}), 40),
+        (json!({"baseDelayMs": 60}), 60),
+        (json!({"baseDelayMs": 1, "maxAgentDelayMs": 20}), 20),
+    ] {
+        let busy = Reply::error(429, "slow down").header("retry-after-ms", "40");
+        let bed = Bed::new([busy, Reply::turn("Yes.")]).await;
+        bed.settings(&json!({"retry": settings}));
+        let records = bed.pi(["--mode", "json", "hi"]).run().await.records();
+        let start = records.iter().find(|r| r["type"] == "auto_retry_start").unwrap();
+        assert_eq!(start["delayMs"], delay, "{settings}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_wants_too_much_time_is_not_waited_for() {
     for model in WIRES {
         let bed = Bed::new([Reply::error(429, "slow down").header("retry-after", "3600")]).await;
@@ -146,7 +162,8 @@ async fn a_server_that_wants_too_much_time_is_not_waited_for() {
 async fn silence_is_given_up_after_the_limit() {
     let bed =
         Bed::new([Reply::never(), Reply::turn("Late.").silent_after(3), Reply::turn("Yes.")]).await;
-    bed.settings(&json!({"retry": {"baseDelayMs": 1}, "httpIdleTimeoutMs": 200}));
+    bed.server.always(|_| Reply::turn("Yes."));
+    bed.settings(&json!({"retry": {"baseDelayMs": 1}, "httpIdleTimeoutMs": 300}));
     let ended = bed.pi(["-p", "hi"]).run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Yes.\n"));
 }

@@ -44,16 +44,14 @@ fn answers() -> Vec<(&'static str, Vec<Reply>)> {
 
 #[tokio::test]
 async fn a_key_of_the_command_line_is_never_stored_or_shown() {
-    for model in WIRES {
-        for mode in [&["-p", "hi"][..], &["--mode", "json", "hi"]] {
-            for (case, replies) in answers() {
-                let bed = Bed::new(replies).await;
-                let args = [&["--model", model, "--api-key", KEY], mode].concat();
-                let ended = bed.pi(args).run().await;
-                let request = &bed.server.requests()[0];
-                assert!(request.headers.values().any(|value| value.contains(KEY)), "{case}");
-                assert_kept(&bed, &ended, &[], case);
-            }
+    for (model, mode) in WIRES.into_iter().zip([&["-p", "hi"][..], &["--mode", "json", "hi"]]) {
+        for (case, replies) in answers() {
+            let bed = Bed::new(replies).await;
+            let args = [&["--model", model, "--api-key", KEY], mode].concat();
+            let ended = bed.pi(args).run().await;
+            let request = &bed.server.requests()[0];
+            assert!(request.headers.values().any(|value| value.contains(KEY)), "{case}");
+            assert_kept(&bed, &ended, &[], case);
         }
     }
 }

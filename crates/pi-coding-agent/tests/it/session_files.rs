@@ -40,7 +40,7 @@ async fn the_file_is_named_after_its_time_and_id_in_the_folder_of_its_project() 
     bed.pi(["-p", "hi"]).current_dir(&here).run().await;
     let file = bed.session_file();
     let header = &bed.session()[0];
-    let encoded = here.to_str().unwrap()[1..].replace(['/', ':'], "-");
+    let encoded = here.to_str().unwrap().strip_prefix('/').unwrap().replace(['/', ':'], "-");
     assert_eq!(file.parent().unwrap().file_name().unwrap(), format!("--{encoded}--").as_str());
     let time = header["timestamp"].as_str().unwrap().replace([':', '.'], "-");
     let id = header["id"].as_str().unwrap();

@@ -1,5 +1,6 @@
 //! Being told to stop: what is left running, what is on disk, how the process ends.
 
+use pi_test::scratch::API_KEY;
 use pi_test::{Block, Ended, Lifeline, Reply, Running, Signal, Turn};
 use serde_json::{Value, json};
 
@@ -246,4 +247,19 @@ async fn a_reader_that_does_not_read_cannot_hold_up_an_interrupt() {
     running.signal(Signal::INT);
     assert_eq!(running.exit_code().await, None);
     assert_eq!(bytes(&bed), before);
+}
+
+#[tokio::test]
+async fn a_command_that_prints_no_key_cannot_hold_up_the_end() {
+    for (signal, code) in [(Signal::TERM, Some(143)), (Signal::INT, None)] {
+        let bed = Bed::idle().await;
+        let text = bed.scratch.read("agent/models.json").unwrap();
+        let mut line = Lifeline::new().await;
+        let command = format!("!bash -c '{}; exec sleep 10'", line.hold());
+        bed.scratch.write("agent/models.json", text.replace(API_KEY, &command)).unwrap();
+        let mut running = bed.pi(["-p", "hi"]).start();
+        line.held().await;
+        running.signal(signal);
+        assert_eq!(running.exit_code().await, code);
+    }
 }

@@ -11,6 +11,7 @@ use super::thinking::Thinking;
 use crate::cost::cost_of;
 use crate::event::MessageBuilder;
 use crate::partial_json;
+use crate::protocol::error_body::cut;
 use crate::types::{
     AssistantBlock, Diagnostic, Model, ModelCost, StopReason, StreamOptions, ThinkingContent,
     ToolCall,
@@ -141,7 +142,7 @@ impl AnthropicDecoder {
                 let IgnoredAny = serde_json::from_str(data)?;
                 self.message_stop(out);
             }
-            "error" => out.fail(StopReason::Error, data),
+            "error" => out.fail(StopReason::Error, cut(data)),
             // `ping`, and whatever the API may learn to send.
             _ => {}
         }

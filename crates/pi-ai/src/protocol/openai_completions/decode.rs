@@ -56,17 +56,17 @@ impl ChatDecoder {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut MessageBuilder) {
+    fn chunk(&mut self, chunk: &Chunk<'_>, out: &mut MessageBuilder) {
         let message = out.message_mut();
         if message.response_id.is_none() && !chunk.id.is_empty() {
-            message.response_id = Some(chunk.id.0.into_owned());
+            message.response_id = Some(chunk.id.0.clone().into_owned());
         }
         let other_model = !chunk.model.is_empty() && *chunk.model.0 != *self.model.id;
         if message.response_model.is_none() && other_model {
-            message.response_model = Some(chunk.model.0.into_owned());
+            message.response_model = Some(chunk.model.0.clone().into_owned());
         }
-        let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
-        let usage = chunk.usage.or(choice.as_ref().and_then(|choice| choice.usage));
+        let choice = chunk.choices.as_deref().and_then(<[Choice<'_>]>::first);
+        let usage = chunk.usage.or(choice.and_then(|choice| choice.usage));
         let read = |json| read_usage(json, &self.model, self.bills_in_usage);
         if let Some(usage) = usage.and_then(|raw| read(raw.get())) {
             message.usage = usage;
@@ -76,26 +76,26 @@ impl ChatDecoder {
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, out: &mut MessageBuilder) {
+    fn choice(&mut self, choice: &Choice<'_>, out: &mut MessageBuilder) {
         if !choice.finish_reason.is_empty() {
-            let reason = choice.finish_reason.0.into_owned();
+            let reason = choice.finish_reason.0.clone().into_owned();
             out.message_mut().raw_stop_reason = Some(reason.clone());
             self.finish_reason = Some(reason);
         }
-        if let Some(delta) = choice.delta {
+        if let Some(delta) = &choice.delta {
             self.delta(delta, out);
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut MessageBuilder) {
-        self.reasoning(&delta, out);
+    fn delta(&mut self, delta: &Delta<'_>, out: &mut MessageBuilder) {
+        self.reasoning(delta, out);
         for text in [&delta.content, &delta.refusal] {
             if !text.is_empty() {
                 let block = *self.text.get_or_insert_with(|| out.text_start());
                 out.text_delta(block, &text.0);
             }
         }
-        for call in delta.tool_calls.into_iter().flatten() {
+        for call in delta.tool_calls.iter().flatten() {
             self.calls.delta(call, out);
         }
     }
@@ -163,7 +163,7 @@ impl Decoder for ChatDecoder {
             Ok(Some(Chunk { error: Some(_), .. })) => {
                 out.fail(StopReason::Error, stream_error(data));
             }
-            Ok(Some(chunk)) => self.chunk(chunk, out),
+            Ok(Some(chunk)) => self.chunk(&chunk, out),
             Ok(None) => {}
             Err(_) => {
                 let text = "Error reading response: malformed server-sent event JSON.";
@@ -191,6 +191,10 @@ impl Decoder for ChatDecoder {
             None if self.infers_stop_reason => out.finish(StopReason::ToolUse),
             None => out.fail(StopReason::Error, "Stream ended without finish_reason"),
         }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.finish_reason.is_some()
     }
 
     fn interrupted(&mut self, how: Interruption, out: &mut MessageBuilder) {

@@ -129,3 +129,71 @@ async fn no_secret_shows_in_errors_or_debug_output() {
     let message = stream.result().await;
     assert!(!format!("{message:?}").contains("sk-secret"));
 }
+
+/// A chunk of Chat Completions.
+fn chunk(delta: &Value, finish: Option<&str>) -> String {
+    let choice = serde_json::json!({"index": 0, "delta": delta, "finish_reason": finish});
+    format!("data: {}\n\n", serde_json::json!({"id": "c", "choices": [choice]}))
+}
+
+async fn complete(reply: Reply, options: StreamOptions) -> Arc<pi_ai::AssistantMessage> {
+    let server = ModelServer::start_unchecked([reply]).await;
+    let wire = pi_ai::protocol::openai_completions::OpenAiCompletions;
+    let protocol =
+        HttpProtocol::new(wire, Arc::new(HttpTransport::new(TransportConfig::default())));
+    protocol.stream(model(&server.url()), Context::default(), options).result().await
+}
+
+#[tokio::test]
+async fn an_answer_that_is_whole_counts_though_the_server_never_closes_it() {
+    let events = [
+        chunk(&serde_json::json!({"content": "done"}), None),
+        chunk(&serde_json::json!({}), Some("stop")),
+    ];
+    let options = StreamOptions { timeout_ms: Some(150), ..options() };
+    let message = complete(Reply::events(events).silent_after(2), options).await;
+    assert_eq!((message.text().as_str(), message.stop_reason), ("done", StopReason::Stop));
+}
+
+#[tokio::test]
+async fn a_page_behind_a_good_status_is_shown_and_not_asked_for_again() {
+    let cases = [
+        ("text/html; charset=utf-8", "<html>Please sign in</html>", "Please sign in"),
+        ("application/json", r#"{"error":{"message":"model not loaded"}}"#, "model not loaded"),
+    ];
+    for (kind, body, shown) in cases {
+        let reply = Reply::status(200, body).header("content-type", kind);
+        let message = complete(reply, options()).await;
+        assert_eq!(message.stop_reason, StopReason::Error);
+        let error = message.error_message.as_deref().unwrap();
+        assert!(error.contains(shown) && !is_retryable(error), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_the_server_repeats_is_taken_out_of_the_text() {
+    let key = "sk-very-secret-1234";
+    let refused = || Reply::error(401, &format!("Incorrect API key provided: {key}"));
+    let by_option = StreamOptions { api_key: Some(key.to_owned()), ..options() };
+    let header = ("Authorization".to_owned(), Some(format!("Bearer {key}")));
+    let by_header = StreamOptions { headers: [header].into_iter().collect(), ..options() };
+    for options in [by_option, by_header] {
+        let message = complete(refused(), options).await;
+        let error = message.error_message.as_deref().unwrap();
+        assert!(error.contains("Incorrect API key provided: [redacted]"), "{error}");
+        assert!(!error.contains(key), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_emoji_cut_in_two_events_does_not_end_the_answer() {
+    let half = |text: &str| {
+        format!(
+            r#"data: {{"id":"c","choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}{}"#,
+            "\n\n"
+        )
+    };
+    let events = [half(r"x\ud83d"), half(r"\ude00y"), chunk(&serde_json::json!({}), Some("stop"))];
+    let message = complete(Reply::events(events), options()).await;
+    assert_eq!(message.text(), "x\u{fffd}\u{fffd}y");
+}

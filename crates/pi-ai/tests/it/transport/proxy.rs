@@ -36,16 +36,19 @@ async fn secure_requests_ask_the_proxy_for_a_tunnel() {
 
 #[tokio::test]
 async fn excepted_hosts_and_their_subdomains_are_reached_directly() {
-    let server = ModelServer::start_unchecked([talk(&["direct"])]).await;
+    let server = ModelServer::start_unchecked(Vec::<Reply>::new()).await;
     let nowhere = Some("http://127.0.0.1:1".to_owned());
     let proxy = |no_proxy: &str| ProxyConfig {
         all: nowhere.clone(),
         no_proxy: Some(no_proxy.to_owned()),
         ..ProxyConfig::default()
     };
-    let direct = behind(proxy("example.com,127.0.0.1"));
-    let message = direct.stream(model(&server.url()), Context::default(), options()).result().await;
-    assert_eq!(message.text(), "direct");
+    for no_proxy in ["example.com,127.0.0.1", "*", "localhost, 127.0.0.1:8080"] {
+        server.push(talk(&["direct"]));
+        let direct = behind(proxy(no_proxy));
+        let stream = direct.stream(model(&server.url()), Context::default(), options());
+        assert_eq!(stream.result().await.text(), "direct", "{no_proxy}");
+    }
 
     let error_at = async |url: &str, no_proxy: &str| {
         let stream = behind(proxy(no_proxy)).stream(model(url), Context::default(), options());

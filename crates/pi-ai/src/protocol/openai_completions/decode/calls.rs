@@ -35,25 +35,25 @@ impl OpenCalls {
         self.calls.is_empty()
     }
 
-    pub(super) fn delta(&mut self, delta: CallDelta<'_>, out: &mut MessageBuilder) {
-        let (custom_name, input) =
-            delta.custom.map(|custom| (custom.name.0, custom.input.0)).unwrap_or_default();
-        let (function_name, arguments) = delta
-            .function
-            .map(|function| (function.name.0, function.arguments.0))
-            .unwrap_or_default();
+    pub(super) fn delta(&mut self, delta: &CallDelta<'_>, out: &mut MessageBuilder) {
+        let (function, custom) = (delta.function.as_ref(), delta.custom.as_ref());
+        let function_name = function.map_or("", |function| function.name.0.as_ref());
+        let custom_name = custom.map_or("", |custom| custom.name.0.as_ref());
         let name = if function_name.is_empty() { custom_name } else { function_name };
-        let id = delta.id.0;
+        let id = delta.id.0.as_ref();
         let position = self
-            .find(delta.index, &id, &name)
-            .unwrap_or_else(|| self.open(delta.index, &id, &name, out));
+            .find(delta.index, id, name)
+            .unwrap_or_else(|| self.open(delta.index, id, name, out));
         let Some(call) = self.calls.get_mut(position) else { return };
-        call.complete(&id, &name, out);
-        out.tool_call_delta(call.block, &arguments);
+        call.complete(id, name, out);
+        if let Some(function) = function {
+            out.tool_call_delta(call.block, &function.arguments.0);
+        }
+        let input = custom.map_or("", |custom| custom.input.0.as_ref());
         if !input.is_empty() {
             let property =
                 self.grammar_properties.get(&call.name).map_or(DEFAULT_PROPERTY, String::as_str);
-            call.framed_delta(property, &input, out);
+            call.framed_delta(property, input, out);
         }
     }
 
