@@ -11,8 +11,10 @@ use pi_ai::faux::{FauxBlock, FauxProvider, FauxTurn, FauxUsage};
 use pi_ai::{Context, InputBlock, Message, Modality, Model, ToolResultMessage};
 use serde_json::json;
 
+use crate::models::{ProviderKey, RegisteredProvider, Visibility};
+
 /// Provider id of the scripted model.
-pub(crate) const PROVIDER: &str = "faux";
+const PROVIDER: &str = "faux";
 const MODEL: &str = "demo";
 
 /// Whether the command line names the demo: `--model faux/demo`, or the provider beside it.
@@ -24,8 +26,21 @@ pub(crate) fn is_asked_for(provider: Option<&str>, pattern: Option<&str>) -> boo
     }
 }
 
-/// The demo model.
-pub(crate) fn model() -> Model {
+/// The demo's model and the script it plays.
+pub(crate) fn provider() -> RegisteredProvider {
+    let script = FauxProvider::default();
+    script.always(answer);
+    RegisteredProvider {
+        id: PROVIDER.to_owned(),
+        name: "Scripted".to_owned(),
+        models: vec![Arc::new(model())],
+        protocol: Some(Arc::new(script)),
+        key: ProviderKey::NotNeeded,
+        visibility: Visibility::OnRequest,
+    }
+}
+
+fn model() -> Model {
     Model {
         id: MODEL.to_owned(),
         name: "Demo (scripted)".to_owned(),
@@ -34,13 +49,6 @@ pub(crate) fn model() -> Model {
         input: vec![Modality::Text],
         ..FauxProvider::model()
     }
-}
-
-/// The protocol that plays its script.
-pub(crate) fn protocol() -> Arc<FauxProvider> {
-    let provider = FauxProvider::default();
-    provider.always(answer);
-    Arc::new(provider)
 }
 
 /// Makes the folder the demo works in, below `parent`: a script with a mistake, and its test.

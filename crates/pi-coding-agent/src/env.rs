@@ -4,7 +4,7 @@
 //! Never: changes the environment. Nothing else in the program reads a variable.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -37,21 +37,25 @@ pub struct Proxies {
 impl Env {
     /// Bytes that are no UTF-8 are replaced: no variable pi reads needs them.
     pub fn from_process() -> Self {
-        let raw: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-        let lossy = |text: &OsString| text.to_string_lossy().into_owned();
-        let variables = raw.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
-        Self { variables, raw, home }
+        Self::new(std::env::vars_os().collect(), home)
     }
 
     /// An environment that holds just `variables`; home is `HOME`, or `/nonexistent`.
-    pub fn for_tests<const N: usize>(variables: [(&str, &str); N]) -> Self {
-        let variables: BTreeMap<String, String> = variables
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        let home = variables.get("HOME").map_or("/nonexistent", String::as_str).into();
-        let raw = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    pub fn from_variables<N, V>(variables: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let raw: BTreeMap<OsString, OsString> =
+            variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let home = raw.get(OsStr::new("HOME")).map_or("/nonexistent".into(), PathBuf::from);
+        Self::new(raw, home)
+    }
+
+    fn new(raw: BTreeMap<OsString, OsString>, home: PathBuf) -> Self {
+        let lossy = |text: &OsString| text.to_string_lossy().into_owned();
+        let variables = raw.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
         Self { variables, raw, home }
     }
 
@@ -186,12 +190,12 @@ mod tests {
     #[test]
     fn agent_dir_is_below_home_unless_named() {
         let cases = [
-            (Env::for_tests([("HOME", "/h")]), "/h/.pi/agent"),
-            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/x/y")]), "/x/y"),
-            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~/y")]), "/h/y"),
-            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~")]), "/h"),
-            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "")]), "/h/.pi/agent"),
-            (Env::for_tests([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~user/y")]), "~user/y"),
+            (Env::from_variables([("HOME", "/h")]), "/h/.pi/agent"),
+            (Env::from_variables([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/x/y")]), "/x/y"),
+            (Env::from_variables([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~/y")]), "/h/y"),
+            (Env::from_variables([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~")]), "/h"),
+            (Env::from_variables([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "")]), "/h/.pi/agent"),
+            (Env::from_variables([("HOME", "/h"), ("PI_CODING_AGENT_DIR", "~user/y")]), "~user/y"),
         ];
         for (env, expected) in cases {
             assert_eq!(env.agent_dir(), Path::new(expected));
@@ -210,7 +214,7 @@ mod tests {
             ("", None),
             ("maybe", None),
         ] {
-            let env = Env::for_tests([("PI_TELEMETRY", value), ("PI_OFFLINE", value)]);
+            let env = Env::from_variables([("PI_TELEMETRY", value), ("PI_OFFLINE", value)]);
             assert_eq!(env.telemetry(), expected, "{value:?}");
             assert_eq!(env.offline(), expected == Some(true), "{value:?}");
         }
@@ -223,14 +227,14 @@ mod tests {
             ("", CacheRetention::Short),
             ("odd", CacheRetention::Short),
         ] {
-            let env = Env::for_tests([("PI_CACHE_RETENTION", value)]);
+            let env = Env::from_variables([("PI_CACHE_RETENTION", value)]);
             assert_eq!(env.cache_retention(), expected, "{value:?}");
         }
     }
 
     #[test]
     fn the_environment_wins_over_the_proxy_setting() {
-        let env = Env::for_tests([
+        let env = Env::from_variables([
             ("https_proxy", "http://low:1"),
             ("HTTPS_PROXY", "http://up:1"),
             ("no_proxy", "localhost"),
@@ -249,24 +253,24 @@ mod tests {
 
     #[test]
     fn keys_do_not_show_in_debug_output() {
-        let env = Env::for_tests([("OPENAI_API_KEY", "sk-secret")]);
+        let env = Env::from_variables([("OPENAI_API_KEY", "sk-secret")]);
         let text = format!("{env:?}");
         assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
     }
 
     #[test]
     fn a_pi_inside_an_offline_pi_is_quiet_too() {
-        let env = Env::for_tests([("A", "b")]);
+        let env = Env::from_variables([("A", "b")]);
         assert_eq!(env.for_commands(false), [("A".into(), "b".into())].into());
         let offline = env.for_commands(true);
         for name in ["PI_OFFLINE", "PI_SKIP_VERSION_CHECK"] {
-            assert_eq!(offline.get(std::ffi::OsStr::new(name)), Some(&"1".into()), "{name}");
+            assert_eq!(offline.get(OsStr::new(name)), Some(&"1".into()), "{name}");
         }
     }
 
     #[test]
     fn paths_resolve_against_home_and_base() {
-        let env = Env::for_tests([("HOME", "/h")]);
+        let env = Env::from_variables([("HOME", "/h")]);
         for (path, expected) in [
             ("a", "/base/a"),
             ("./a/../b", "/base/b"),

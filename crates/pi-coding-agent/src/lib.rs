@@ -1,13 +1,15 @@
-//! pi, a coding agent for the terminal.
+//! pi, a coding agent for the terminal, and the parts it is made of.
 //!
 //! Owns: the command line, settings, trust, resources, tools, the choice of a model, and the modes.
 //! Never: knows how a vendor's bytes look or how a session line is encoded; that is done by the
 //! crates below.
+//!
+//! [`run`] is the program. A program of another kind begins at [`workspace`].
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub mod cli;
+mod cli;
 mod demo;
 pub mod env;
 pub mod error;
@@ -15,17 +17,25 @@ pub mod models;
 mod modes;
 mod paths;
 pub mod resources;
-mod session_runtime;
+pub mod session_runtime;
 pub mod settings;
 mod startup;
 pub mod tool_selection;
 pub mod tools;
 pub mod trust;
+pub mod warnings;
+pub mod workspace;
+
+use pi_agent::Session;
 
 use cli::{CliOptions, Invocation, Mode, Terminals};
 use env::Env;
 use error::{AppError, Context, ErrorKind, Warning};
-use startup::Startup;
+use session_runtime::AgentSession;
+use workspace::Workspace;
+
+/// The version of pi, as `--version` prints it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs pi with the arguments of the command line, without the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -41,7 +51,7 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
         arguments.into_iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let terminals = modes::terminals();
     match cli::parse(&arguments, terminals)? {
-        Invocation::Version => modes::say(&format!("{}\n", cli::VERSION))?,
+        Invocation::Version => modes::say(&format!("{VERSION}\n"))?,
         Invocation::Help => modes::say(cli::HELP)?,
         Invocation::Run(options) => return serve(*options, terminals),
     }
@@ -63,57 +73,58 @@ fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError
 }
 
 async fn serve_options(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
-    let mut startup = Startup::new(options, Env::from_process())?;
-    if let Some(list) = startup.options().list_models.clone() {
-        return list_models(startup, list.search.as_deref());
+    let workspace = startup::workspace(&options, Env::from_process())?;
+    if let Some(list) = &options.list_models {
+        options.reject_unknown()?;
+        return list_models(&workspace, list.search.as_deref(), options.print);
     }
-    let prompts = startup.prompts(terminals.stdin)?;
-    let mode = startup.options().mode;
-    let name = startup.options().session.name.clone();
-    let mut warnings = std::mem::take(&mut startup.warnings);
-    if mode == Mode::Json {
-        let records = modes::json::Records::begin(startup.session_header()).await;
-        let session = begin(startup, name, &mut warnings).await;
-        modes::warn(&warnings);
-        match session {
+    let session = workspace.session(&options.session)?;
+    options.reject_unknown()?;
+    let workspace = workspace.for_directory(session.cwd());
+    let prompts = startup::prompts(&workspace, &options, terminals.stdin)?;
+    if options.mode == Mode::Json {
+        // The model is chosen behind the header: choosing may fail.
+        let records = modes::json::Records::begin(session.header()).await;
+        match begin(&workspace, session, &options).await {
             Ok(session) => records.run(&session, prompts).await,
             Err(error) => {
                 records.end()?;
                 Err(error)
             }
         }
+    } else if prompts.is_empty() {
+        modes::warn(workspace.warnings());
+        Ok(ExitCode::SUCCESS)
     } else {
-        if prompts.is_empty() {
-            modes::warn(&warnings);
-            return Ok(ExitCode::SUCCESS);
-        }
-        let session = begin(startup, name, &mut warnings).await;
-        modes::warn(&warnings);
-        modes::print::run(&session?, prompts).await
+        let session = begin(&workspace, session, &options).await?;
+        modes::print::run(&session, prompts).await
     }
 }
 
 async fn begin(
-    mut startup: Startup,
-    name: Option<String>,
-    warnings: &mut Vec<Warning>,
-) -> Result<session_runtime::AgentSession, AppError> {
-    let registry = startup.models()?;
-    warnings.append(&mut startup.warnings);
-    let session = startup.start(registry, warnings)?;
-    if let Some(name) = name {
-        session.set_name(&name).await?;
+    workspace: &Workspace,
+    session: Session,
+    options: &CliOptions,
+) -> Result<AgentSession, AppError> {
+    let session = workspace.open(session, &options.model);
+    modes::warn(workspace.warnings());
+    let session = session?;
+    if let Some(name) = &options.session.name {
+        session.set_name(name).await?;
     }
     Ok(session)
 }
 
 /// The table goes to standard output, but with `-p`, whose output is an answer, to standard error.
-fn list_models(mut startup: Startup, search: Option<&str>) -> Result<ExitCode, AppError> {
-    let registry = startup.models()?;
-    let listing = models::list_models(&registry, search);
-    startup.warnings.extend(listing.notes.iter().map(Warning::new));
-    modes::warn(&startup.warnings);
-    if startup.options().print {
+fn list_models(
+    workspace: &Workspace,
+    search: Option<&str>,
+    print: bool,
+) -> Result<ExitCode, AppError> {
+    let listing = models::list_models(workspace.models(), search);
+    workspace.warnings().extend(listing.notes.iter().map(Warning::new));
+    modes::warn(workspace.warnings());
+    if print {
         modes::complain(listing.text.trim_end_matches('\n'));
     } else {
         modes::say(&listing.text)?;

@@ -11,8 +11,9 @@ use futures_util::future::BoxFuture;
 
 use crate::cli::Terminals;
 use crate::cli::input::Prompt;
-use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::{AgentSession, RunOutcome};
+use crate::warnings::Warnings;
 
 pub(crate) mod json;
 mod output;
@@ -115,9 +116,9 @@ pub(crate) fn terminals() -> Terminals {
     Terminals { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
 }
 
-/// Puts warnings on standard error.
-pub(crate) fn warn(warnings: &[Warning]) {
-    for warning in warnings {
+/// Puts what came since the last time on standard error.
+pub(crate) fn warn(warnings: &Warnings) {
+    for warning in warnings.take() {
         complain(&warning.to_string());
     }
 }

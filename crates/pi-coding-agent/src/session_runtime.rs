@@ -1,7 +1,8 @@
 //! One conversation with the coding agent, as every mode sees it.
 //!
-//! Owns: joining the product's parts (tools, prompt, keys, hooks) to a [`Harness`], and stopping
-//! them. Never: reads arguments or settings files, prints, or knows which mode it serves.
+//! Owns: joining the product's parts (tools, prompt, keys, hooks) to a [`Harness`], changing them
+//! while it runs, and stopping them. Never: reads arguments or settings files, prints, or knows
+//! which mode it serves. [`crate::workspace::Workspace::open`] makes one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,12 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
-use pi_agent::agent_loop::StreamFn;
-use pi_agent::harness::{
-    Harness, HarnessConfig, PromptBuilder, RetrySettings, SessionListener, SessionListenerId,
-};
+use pi_agent::harness::{Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
+use pi_agent::{HookChain, LoopHooks, Tool};
 use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
@@ -23,12 +22,18 @@ use crate::error::{AppError, Context, ErrorKind};
 use crate::tools::shell::ProcessGroups;
 use crate::tools::{ToolContext, builtin_tools};
 
+mod access;
 mod door;
 mod hooks;
+mod scope;
+#[cfg(test)]
+mod tests;
 mod tool_session;
 
+pub use pi_agent::harness::{RunOutcome, SessionListener, SessionListenerId};
+
 pub(crate) use door::ModelDoor;
-pub(crate) use pi_agent::harness::RunOutcome;
+pub(crate) use scope::ModelScope;
 
 use hooks::ImageFilter;
 use tool_session::LiveSession;
@@ -38,7 +43,8 @@ pub(crate) struct SessionParts {
     pub(crate) session: Session,
     pub(crate) model: Arc<Model>,
     pub(crate) thinking_level: ThinkingLevel,
-    pub(crate) door: Arc<dyn StreamFn>,
+    pub(crate) door: ModelDoor,
+    pub(crate) scope: ModelScope,
     pub(crate) options: SimpleStreamOptions,
     pub(crate) prompt: Arc<dyn PromptBuilder>,
     pub(crate) retry: RetrySettings,
@@ -63,22 +69,31 @@ pub(crate) struct ToolParts {
 
 /// A handle; clones share one conversation.
 #[derive(Clone)]
-pub(crate) struct AgentSession {
+pub struct AgentSession {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     harness: Harness,
+    door: Arc<ModelDoor>,
+    scope: ModelScope,
+    /// Active or not, in the order the model sees them.
+    tools: Vec<Arc<dyn Tool>>,
+    filter: Arc<ImageFilter>,
     processes: ProcessGroups,
-    /// Cancelled for good by [`Self::stop`].
+    /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
 }
 
 impl fmt::Debug for AgentSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentSession").field("harness", &self.harness).finish_non_exhaustive()
+        f.debug_struct("AgentSession").field("harness", &self.inner.harness).finish_non_exhaustive()
     }
 }
 
 impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
-        let SessionParts { session, tools, .. } = parts;
+        let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
         let processes = ProcessGroups::default();
         let context = Arc::new(ToolContext {
@@ -93,17 +108,16 @@ impl AgentSession {
             session: Arc::<LiveSession>::clone(&live),
         });
         let available = builtin_tools(&context);
-        let active = tools.active.iter().filter_map(|name| {
-            available.iter().find(|tool| tool.definition().name == *name).cloned()
-        });
+        let door = Arc::new(door);
+        let filter = Arc::new(ImageFilter { block: tools.block_images });
         let agent = AgentConfig {
             thinking_level: parts.thinking_level,
-            tools: active.collect(),
+            tools: named(&available, &tools.active),
             options: parts.options,
-            hooks: Arc::new(ImageFilter { block: tools.block_images }),
+            hooks: hooks_before(Vec::new(), &filter),
             steering_mode: parts.steering_mode,
             follow_up_mode: parts.follow_up_mode,
-            ..AgentConfig::new(parts.model, parts.door)
+            ..AgentConfig::new(parts.model, Arc::<ModelDoor>::clone(&door))
         };
         let harness = Harness::new(HarnessConfig {
             agent,
@@ -112,48 +126,62 @@ impl AgentSession {
             retry: parts.retry,
         });
         live.attach(harness.agent().downgrade());
-        Self { harness, processes, stopped: CancellationToken::new() }
+        let stopped = CancellationToken::new();
+        let inner = Inner { harness, door, scope, tools: available, filter, processes, stopped };
+        Self { inner: Arc::new(inner) }
     }
 
-    /// Names the session.
-    ///
-    /// # Errors
-    /// The name could not be stored.
-    pub(crate) async fn set_name(&self, name: &str) -> Result<(), AppError> {
-        self.harness.set_name(name).await.context(ErrorKind::Internal, || "Cannot store the name")
-    }
-
-    /// Sends a prompt and resolves when everything it set off is settled.
+    /// Sends a prompt and resolves when everything it set off is settled. Dropping the future
+    /// aborts it.
     ///
     /// # Errors
     /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
-    pub(crate) async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
-        self.harness
+    pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
+        self.inner
+            .harness
             .prompt(blocks)
             .await
             .context(ErrorKind::Internal, || "The conversation cannot go on")
     }
 
-    /// Aborts what is on, and lets no further prompt begin.
-    pub(crate) fn stop(&self) {
-        self.stopped.cancel();
-        self.harness.abort();
+    /// Aborts what is on; the next prompt may begin at once after [`Self::wait_for_idle`]. Queued
+    /// messages stay.
+    pub fn abort(&self) {
+        self.inner.harness.abort();
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_cancelled()
+    /// Aborts what is on, and says to those who send prompts that no further one is wanted.
+    pub fn stop(&self) {
+        self.inner.stopped.cancel();
+        self.abort();
     }
 
-    /// Kills every process the tools have started, at once.
-    pub(crate) fn kill_processes(&self) {
-        self.processes.kill_all();
+    pub fn is_stopped(&self) -> bool {
+        self.inner.stopped.is_cancelled()
     }
 
-    pub(crate) fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionListenerId {
-        self.harness.subscribe(listener)
+    /// Kills every process the tools have started, at once, and lets them start no other.
+    pub fn kill_processes(&self) {
+        self.inner.processes.kill_all();
     }
 
-    pub(crate) fn unsubscribe(&self, id: SessionListenerId) {
-        self.harness.unsubscribe(id);
+    pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionListenerId {
+        self.inner.harness.subscribe(listener)
     }
+
+    pub fn unsubscribe(&self, id: SessionListenerId) {
+        self.inner.harness.unsubscribe(id);
+    }
+}
+
+/// The tools of these names, in the order of the names. Names nobody has are left out.
+fn named(tools: &[Arc<dyn Tool>], names: &[impl AsRef<str>]) -> Vec<Arc<dyn Tool>> {
+    let tool = |name: &str| tools.iter().find(|tool| tool.definition().name == name).cloned();
+    names.iter().filter_map(|name| tool(name.as_ref())).collect()
+}
+
+/// The product's own come last: what others add to the context is filtered too.
+fn hooks_before(mut others: Vec<Arc<dyn LoopHooks>>, filter: &Arc<ImageFilter>) -> Arc<HookChain> {
+    others.push(Arc::<ImageFilter>::clone(filter));
+    Arc::new(others.into_iter().collect())
 }

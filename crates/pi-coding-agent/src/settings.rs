@@ -9,7 +9,4 @@ mod migrate;
 mod schema;
 
 pub use load::SettingsSources;
-pub use schema::{
-    BranchSummarySettings, CompactionOverride, CompactionSettings, ImageSettings, ProjectTrust,
-    ProviderRetrySettings, Settings, Transport,
-};
+pub use schema::{ImageSettings, ProjectTrust, ProviderRetrySettings, Settings};

@@ -1,6 +1,8 @@
 //! The one HTTP client, built when the first request goes out.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -20,8 +22,8 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub struct TransportConfig {
     pub proxy: ProxyConfig,
-    /// More root certificates to trust, as PEM; any number in a row.
-    pub extra_roots_pem: Option<Vec<u8>>,
+    /// PEM file of more root certificates to trust, any number in a row. Read with the first request.
+    pub extra_roots: Option<PathBuf>,
     /// Version in the `User-Agent`; `None` is that of this build.
     pub version: Option<String>,
 }
@@ -105,6 +107,8 @@ impl fmt::Debug for ProxyConfig {
 pub(super) enum TransportError {
     #[error("the proxy address for {kind} requests is not valid")]
     Proxy { kind: &'static str, source: reqwest::Error },
+    #[error("cannot read the extra root certificates in {}", path.display())]
+    ReadRoots { path: PathBuf, source: io::Error },
     #[error("the extra root certificates are not valid PEM")]
     Roots(#[source] reqwest::Error),
     #[error("cannot set up the HTTP client")]
@@ -163,8 +167,10 @@ fn build(config: &TransportConfig) -> Result<Client, TransportError> {
     for proxy in config.proxy.proxies()? {
         builder = builder.proxy(proxy);
     }
-    if let Some(pem) = &config.extra_roots_pem {
-        let roots = Certificate::from_pem_bundle(pem).map_err(TransportError::Roots)?;
+    if let Some(path) = &config.extra_roots {
+        let pem = std::fs::read(path)
+            .map_err(|source| TransportError::ReadRoots { path: path.clone(), source })?;
+        let roots = Certificate::from_pem_bundle(&pem).map_err(TransportError::Roots)?;
         builder = builder.tls_certs_merge(roots);
     }
     builder.build().map_err(TransportError::Client)
@@ -208,9 +214,22 @@ mod tests {
         assert!(error.starts_with("the proxy address for http requests is not valid"), "{error}");
         assert!(!error.contains("secret"), "{error}");
 
-        let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_vec();
-        let config = TransportConfig { extra_roots_pem: Some(pem), ..TransportConfig::default() };
-        assert!(HttpTransport::new(config).client().is_err());
+        let pem = tempfile::NamedTempFile::new().unwrap();
+        let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        std::fs::write(pem.path(), text).unwrap();
+        for (path, expected) in [
+            (pem.path(), "the extra root certificates are not valid PEM"),
+            (
+                std::path::Path::new("/nonexistent"),
+                "cannot read the extra root certificates in /nonexistent",
+            ),
+        ] {
+            let extra_roots = Some(path.to_owned());
+            let transport =
+                HttpTransport::new(TransportConfig { extra_roots, ..TransportConfig::default() });
+            let error = failure::chain(transport.client().unwrap_err());
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

@@ -14,13 +14,13 @@ use crate::error::{AppError, Context, ErrorKind};
 
 /// One prompt. Images stand behind the text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prompt {
-    pub text: String,
-    pub images: Vec<ImageContent>,
+pub(crate) struct Prompt {
+    pub(crate) text: String,
+    pub(crate) images: Vec<ImageContent>,
 }
 
 impl Prompt {
-    pub fn into_blocks(self) -> Vec<InputBlock> {
+    pub(crate) fn into_blocks(self) -> Vec<InputBlock> {
         let images = self.images.into_iter().map(InputBlock::Image);
         std::iter::once(InputBlock::text(self.text)).chain(images).collect()
     }
@@ -28,22 +28,22 @@ impl Prompt {
 
 /// What became of an image file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AttachedImage {
+pub(crate) struct AttachedImage {
     /// `None` when it cannot be made small enough for a model.
-    pub content: Option<ImageContent>,
+    pub(crate) content: Option<ImageContent>,
     /// What the model should know of the conversion.
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Makes a file's bytes into an image fit for a model. `None`: they are no image, going by the
 /// bytes and not by the file's name.
-pub type LoadImage<'a> = dyn Fn(&[u8]) -> Option<AttachedImage> + 'a;
+pub(crate) type LoadImage<'a> = dyn Fn(&[u8]) -> Option<AttachedImage> + 'a;
 
 /// Everything on `reader`, without blanks at both ends. Bytes that are no UTF-8 are replaced.
 ///
 /// # Errors
 /// Reading fails.
-pub fn read_piped(reader: impl Read) -> io::Result<String> {
+pub(crate) fn read_piped(reader: impl Read) -> io::Result<String> {
     let bytes = read_bounded(reader)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
@@ -55,7 +55,7 @@ pub fn read_piped(reader: impl Read) -> io::Result<String> {
 ///
 /// # Errors
 /// A file is missing, is a directory or cannot be read.
-pub fn assemble(
+pub(crate) fn assemble(
     piped: &str,
     files: &[PathBuf],
     messages: &[String],

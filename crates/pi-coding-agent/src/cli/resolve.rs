@@ -9,11 +9,10 @@ use pi_ai::auth::Secret;
 
 use super::args::RawArgs;
 use super::tokens::Tokens;
-use super::{
-    CliOptions, ListModels, Mode, ModelFlags, SessionFlags, SessionSource, Terminals, not_yet,
-};
+use super::{CliOptions, ListModels, Mode, Terminals, not_yet};
 use crate::error::{AppError, Warning};
 use crate::tool_selection::{ToolBase, ToolFlags, ToolList, split_list};
+use crate::workspace::{ModelFlags, SessionFlags, SessionSource};
 
 /// # Errors
 /// See [`super::parse`].

@@ -1,5 +1,9 @@
+use pi_ai::ThinkingLevel;
+use pi_ai::auth::Secret;
+
 use super::*;
 use crate::tool_selection::{ToolBase, ToolList};
+use crate::workspace::SessionSource;
 
 const PIPES: Terminals = Terminals { stdin: false, stdout: false };
 const TERMINAL: Terminals = Terminals { stdin: true, stdout: true };

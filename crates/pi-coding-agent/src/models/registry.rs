@@ -11,6 +11,7 @@ use pi_ai::auth::{
     Credentials, CredentialsError, Environment, KeyRequest, KeyResolver, KeySource, Template,
 };
 use pi_ai::catalog::Catalog;
+use pi_ai::protocol::Protocol;
 use pi_ai::providers::{self, Unsupported};
 use pi_ai::{Model, Protocols};
 
@@ -40,6 +41,8 @@ pub struct RegisteredProvider {
     pub id: String,
     pub name: String,
     pub models: Vec<Arc<Model>>,
+    /// Speaks the `api` of its models, in place of a protocol of that name if there is one.
+    pub protocol: Option<Arc<dyn Protocol>>,
     pub key: ProviderKey,
     pub visibility: Visibility,
 }
@@ -91,6 +94,11 @@ impl ModelRegistry {
 
     /// Adds a provider, or replaces the one registered under its id.
     pub fn register(&mut self, provider: RegisteredProvider) {
+        if let Some(protocol) = &provider.protocol {
+            for model in &provider.models {
+                self.protocols.register(model.api.as_str(), Arc::clone(protocol));
+            }
+        }
         self.registered.insert(provider.id.clone(), provider);
     }
 

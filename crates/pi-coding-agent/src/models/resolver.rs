@@ -70,8 +70,9 @@ pub struct ModelChoice {
     pub model: Arc<Model>,
     /// A level the model has.
     pub thinking: ThinkingLevel,
-    /// Models to cycle through; empty: all.
-    pub scope: Vec<ScopedModel>,
+    /// Models to cycle through, none: all. `None` where it was not needed: that of the settings is
+    /// yet to be found.
+    pub scope: Option<Vec<ScopedModel>>,
     /// For the user, without `Warning:`.
     pub warnings: Vec<String>,
 }
@@ -129,10 +130,9 @@ pub fn choose_model(
     }
     let patterns = request.scope.unwrap_or(&defaults.enabled);
     // With --model the scope is only for cycling; finding it parses lists, so it can wait.
-    let Scope { models: scope, mut warnings } = match named {
-        Some(_) if request.scope.is_none() => Scope::default(),
-        _ => resolve_scope(registry, patterns),
-    };
+    let is_needed = named.is_none() || request.scope.is_some();
+    let Scope { models: scope, mut warnings } =
+        if is_needed { resolve_scope(registry, patterns) } else { Scope::default() };
     if request.has_key && named.is_none() && (request.scope.is_none() || scope.is_empty()) {
         return Err(ModelError::KeyAlone);
     }
@@ -160,7 +160,7 @@ pub fn choose_model(
         .or(defaults.thinking)
         .unwrap_or(ThinkingLevel::Medium);
     let thinking = thinking::clamp_level(&model, level);
-    Ok(ModelChoice { model, thinking, scope, warnings })
+    Ok(ModelChoice { model, thinking, scope: is_needed.then_some(scope), warnings })
 }
 
 struct Picked {

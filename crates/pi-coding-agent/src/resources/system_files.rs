@@ -115,7 +115,7 @@ mod tests {
             project_dir: trusted.then_some(&*project_dir),
             cwd: &dir.path().join("cwd"),
         };
-        SystemFiles::read(&sources, &Env::for_tests([("HOME", &home)]))
+        SystemFiles::read(&sources, &Env::from_variables([("HOME", &home)]))
     }
 
     #[test]

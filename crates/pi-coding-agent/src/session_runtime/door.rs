@@ -7,19 +7,46 @@ use pi_agent::StreamFn;
 use pi_ai::auth::Secret;
 use pi_ai::{AssistantStream, Context, Model, SimpleStreamOptions};
 
-use crate::models::ModelRegistry;
+use crate::error::AppError;
+use crate::models::{AuthError, ModelRegistry, RequestAuth};
 
 /// Resolves keys at each request, since a command or another process may give a new one.
 #[derive(Debug)]
 pub(crate) struct ModelDoor {
     registry: Arc<ModelRegistry>,
-    /// `--api-key`; goes before every other source.
-    api_key: Option<Secret>,
+    /// `--api-key` and the provider it is for; there it goes before every other source.
+    api_key: Option<(String, Secret)>,
 }
 
 impl ModelDoor {
-    pub(crate) fn new(registry: Arc<ModelRegistry>, api_key: Option<Secret>) -> Self {
+    pub(crate) fn new(registry: Arc<ModelRegistry>, api_key: Option<(String, Secret)>) -> Self {
         Self { registry, api_key }
+    }
+
+    pub(super) fn registry(&self) -> &Arc<ModelRegistry> {
+        &self.registry
+    }
+
+    /// # Errors
+    /// Requests to the model would have no key.
+    pub(super) async fn check(&self, model: &Arc<Model>) -> Result<(), AppError> {
+        match self.auth(model).await {
+            Ok(_) => Ok(()),
+            Err(text) => Err(AppError::config(text)),
+        }
+    }
+
+    /// A key may come from a command that takes its time; an abort leaves it behind.
+    async fn auth(&self, model: &Arc<Model>) -> Result<RequestAuth, String> {
+        let (registry, wanted) = (Arc::clone(&self.registry), Arc::clone(model));
+        let key = self.api_key.clone().filter(|(provider, _)| *provider == model.provider);
+        let auth = tokio::task::spawn_blocking(move || -> Result<RequestAuth, AuthError> {
+            registry.request_auth(&wanted, key.as_ref().map(|(_, key)| key))
+        });
+        match auth.await {
+            Ok(auth) => auth.map_err(|error| error.to_string()),
+            Err(crashed) => Err(format!("Looking up the key failed: {crashed}")),
+        }
     }
 }
 
@@ -31,22 +58,13 @@ impl StreamFn for ModelDoor {
         mut options: SimpleStreamOptions,
     ) -> BoxFuture<'a, AssistantStream> {
         Box::pin(async move {
-            let (registry, api_key) = (Arc::clone(&self.registry), self.api_key.clone());
-            let wanted = Arc::clone(model);
-            // A key may come from a command that takes its time; an abort leaves it behind.
-            let auth = tokio::task::spawn_blocking(move || {
-                registry.request_auth(&wanted, api_key.as_ref())
-            });
-            match auth.await {
-                Ok(Ok(auth)) => {
+            match self.auth(model).await {
+                Ok(auth) => {
                     auth.apply(&mut options.base);
                     let protocols = self.registry.protocols();
                     protocols.stream_simple(&auth.addressed(model), context, options)
                 }
-                Ok(Err(error)) => AssistantStream::failed(model, error.to_string()),
-                Err(crashed) => {
-                    AssistantStream::failed(model, format!("Looking up the key failed: {crashed}"))
-                }
+                Err(text) => AssistantStream::failed(model, text),
             }
         })
     }

@@ -26,10 +26,7 @@ pub struct Settings {
     pub follow_up_mode: QueueMode,
     /// Names, or `+name` and `-name`; see [`crate::tool_selection`].
     pub default_tools: Option<Vec<String>>,
-    pub compaction: CompactionSettings,
-    pub branch_summary: BranchSummarySettings,
     pub images: ImageSettings,
-    pub transport: Transport,
     pub http_proxy: Option<String>,
     /// Longest silence on the wire in milliseconds; `None` waits for ever.
     pub http_idle_timeout_ms: Option<u64>,
@@ -55,48 +52,11 @@ pub struct ProviderRetrySettings {
     pub max_retry_delay_ms: u64,
 }
 
-/// When history is summarized, and how much stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompactionSettings {
-    pub enabled: bool,
-    /// Tokens of the context window kept free.
-    pub reserve_tokens: u64,
-    /// Tokens of the newest messages told in full.
-    pub keep_recent_tokens: u64,
-    /// By `provider/id`.
-    pub model_overrides: IndexMap<String, CompactionOverride>,
-}
-
-/// Token numbers of one model, where they differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CompactionOverride {
-    pub reserve_tokens: Option<u64>,
-    pub keep_recent_tokens: Option<u64>,
-}
-
-/// Summaries of branches the user leaves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BranchSummarySettings {
-    pub reserve_tokens: u64,
-    pub skip_prompt: bool,
-}
-
 /// What happens to images on their way to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSettings {
     pub auto_resize: bool,
     pub block_images: bool,
-}
-
-/// How to reach providers that offer several ways.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Transport {
-    #[default]
-    Auto,
-    Sse,
-    Websocket,
-    WebsocketCached,
 }
 
 /// What to do with a project nobody decided about.
@@ -119,7 +79,6 @@ impl Settings {
     pub(super) fn from_values(raw: Map<String, Value>) -> Self {
         let top = Section(Some(&raw));
         let image = top.section("images");
-        let branch_summary = top.section("branchSummary");
         Self {
             default_provider: top.text("defaultProvider"),
             default_model: top.text("defaultModel"),
@@ -133,16 +92,10 @@ impl Settings {
             steering_mode: top.parsed("steeringMode").unwrap_or_default(),
             follow_up_mode: top.parsed("followUpMode").unwrap_or_default(),
             default_tools: top.texts("defaultTools"),
-            compaction: compaction(top.section("compaction")),
-            branch_summary: BranchSummarySettings {
-                reserve_tokens: branch_summary.count("reserveTokens").unwrap_or(16_384),
-                skip_prompt: branch_summary.switch("skipPrompt", false),
-            },
             images: ImageSettings {
                 auto_resize: image.switch("autoResize", true),
                 block_images: image.switch("blockImages", false),
             },
-            transport: top.parsed("transport").unwrap_or_default(),
             http_proxy: top.text("httpProxy"),
             http_idle_timeout_ms: top.timeout("httpIdleTimeoutMs", 300_000),
             retry: retry(top.section("retry")),
@@ -167,21 +120,6 @@ fn thinking_budgets(section: Section<'_>) -> ThinkingBudgets {
         low: section.count("low"),
         medium: section.count("medium"),
         high: section.count("high"),
-    }
-}
-
-fn compaction(section: Section<'_>) -> CompactionSettings {
-    CompactionSettings {
-        enabled: section.switch("enabled", true),
-        reserve_tokens: section.count("reserveTokens").unwrap_or(16_384),
-        keep_recent_tokens: section.count("keepRecentTokens").unwrap_or(20_000),
-        model_overrides: section.entries("modelOverrides", |value| {
-            let section = Section(Some(value.as_object()?));
-            Some(CompactionOverride {
-                reserve_tokens: section.count("reserveTokens"),
-                keep_recent_tokens: section.count("keepRecentTokens"),
-            })
-        }),
     }
 }
 
@@ -284,7 +222,6 @@ mod tests {
         assert_eq!(settings.default_thinking_level, ThinkingLevel::Medium);
         assert_eq!(settings.steering_mode, QueueMode::OneAtATime);
         assert_eq!(settings.follow_up_mode, QueueMode::OneAtATime);
-        assert_eq!(settings.transport, Transport::Auto);
         assert_eq!(settings.http_idle_timeout_ms, Some(300_000));
         assert_eq!(settings.images, ImageSettings { auto_resize: true, block_images: false });
         assert!(settings.enable_install_telemetry);
@@ -301,19 +238,6 @@ mod tests {
             settings.provider_retry,
             ProviderRetrySettings { timeout_ms: None, max_retries: 0, max_retry_delay_ms: 60_000 }
         );
-        assert_eq!(
-            settings.compaction,
-            CompactionSettings {
-                enabled: true,
-                reserve_tokens: 16_384,
-                keep_recent_tokens: 20_000,
-                model_overrides: IndexMap::new(),
-            }
-        );
-        assert_eq!(
-            settings.branch_summary,
-            BranchSummarySettings { reserve_tokens: 16_384, skip_prompt: false }
-        );
     }
 
     #[test]
@@ -323,13 +247,10 @@ mod tests {
             "modelThinkingLevels": {"p/m": "low", "p/bad": "huge"},
             "thinkingBudgets": {"low": 5, "high": -1},
             "enabledModels": ["a", 5, "b:low"], "defaultTools": ["+ls"],
-            "steeringMode": "all", "followUpMode": "all", "transport": "websocket-cached",
+            "steeringMode": "all", "followUpMode": "all",
             "sessionDir": "~/s", "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e;",
             "httpProxy": "http://x", "httpIdleTimeoutMs": 7, "enableInstallTelemetry": false,
             "images": {"autoResize": false, "blockImages": true},
-            "branchSummary": {"reserveTokens": 1, "skipPrompt": true},
-            "compaction": {"enabled": false, "reserveTokens": 1, "keepRecentTokens": 0,
-                "modelOverrides": {"p/m": {"reserveTokens": 9, "keepRecentTokens": -1}}},
             "retry": {"enabled": false, "maxRetries": 1.7, "baseDelayMs": 50, "maxAgentDelayMs": 60,
                 "provider": {"timeoutMs": 1, "maxRetries": 2, "maxRetryDelayMs": 0}},
             "theme": "own",
@@ -351,27 +272,12 @@ mod tests {
             (settings.steering_mode, settings.follow_up_mode),
             (QueueMode::All, QueueMode::All)
         );
-        assert_eq!(settings.transport, Transport::WebsocketCached);
         assert_eq!(settings.shell_path.as_deref(), Some("/bin/zsh"));
         assert_eq!(settings.shell_command_prefix.as_deref(), Some("set -e;"));
         assert_eq!(settings.http_proxy.as_deref(), Some("http://x"));
         assert_eq!(settings.http_idle_timeout_ms, Some(7));
         assert!(!settings.enable_install_telemetry);
         assert_eq!(settings.images, ImageSettings { auto_resize: false, block_images: true });
-        assert_eq!(
-            settings.branch_summary,
-            BranchSummarySettings { reserve_tokens: 1, skip_prompt: true }
-        );
-        let over = CompactionOverride { reserve_tokens: Some(9), keep_recent_tokens: None };
-        assert_eq!(
-            settings.compaction,
-            CompactionSettings {
-                enabled: false,
-                reserve_tokens: 1,
-                keep_recent_tokens: 0,
-                model_overrides: IndexMap::from([("p/m".to_owned(), over)]),
-            }
-        );
         assert_eq!(
             settings.retry,
             RetrySettings {
@@ -395,8 +301,7 @@ mod tests {
         for value in wrong {
             let mut settings = settings(&json!({
                 "defaultThinkingLevel": value, "modelThinkingLevels": value, "steeringMode": value,
-                "followUpMode": value, "compaction": value, "branchSummary": value,
-                "images": value, "transport": value, "httpIdleTimeoutMs": value, "retry": value,
+                "followUpMode": value, "images": value, "httpIdleTimeoutMs": value, "retry": value,
                 "enableInstallTelemetry": value, "thinkingBudgets": value,
             }));
             settings.raw.clear();

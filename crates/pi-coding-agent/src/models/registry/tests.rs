@@ -43,6 +43,7 @@ fn faux(visibility: Visibility) -> RegisteredProvider {
         id: "faux".to_owned(),
         name: "Faux".to_owned(),
         models: vec![Arc::new(FauxProvider::model())],
+        protocol: None,
         key: ProviderKey::NotNeeded,
         visibility,
     }

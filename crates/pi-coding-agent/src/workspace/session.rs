@@ -1,4 +1,4 @@
-//! Opening the session the command line asks for.
+//! Opening the session somebody asks for.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,10 @@ use pi_agent::session::{
     Found, Session, SessionDir, SessionError, looks_like_path, new_session_id,
 };
 
-use crate::cli::{SessionFlags, SessionSource};
+use super::{SessionFlags, SessionSource};
 use crate::env::Env;
-use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::error::{AppError, Warning};
+use crate::warnings::Warnings;
 
 /// Where sessions are kept: `--session-dir`, else the environment, else the settings, else a folder
 /// per project in the agent directory.
@@ -36,7 +37,7 @@ pub(super) fn open(
     dir: &SessionDir,
     env: &Env,
     cwd: &Path,
-    warnings: &mut Vec<Warning>,
+    warnings: &Warnings,
 ) -> Result<Session, AppError> {
     let id = match &choice.source {
         SessionSource::Exact(id) => Some(id.clone()),
@@ -71,7 +72,7 @@ fn find(
     dir: &SessionDir,
     env: &Env,
     cwd: &Path,
-    warnings: &mut Vec<Warning>,
+    warnings: &Warnings,
 ) -> Result<Session, AppError> {
     let path: PathBuf = env.resolve_path(cwd, text);
     if path.is_file() {
@@ -108,7 +109,7 @@ fn listed(several: &[Found]) -> String {
     lines
 }
 
-fn open_file(path: &Path, cwd: &Path, warnings: &mut Vec<Warning>) -> Result<Session, AppError> {
+fn open_file(path: &Path, cwd: &Path, warnings: &Warnings) -> Result<Session, AppError> {
     let (session, diagnostics) = Session::open(path, cwd).map_err(|error| failed(&error))?;
     warnings.extend(diagnostics.iter().map(|diagnostic| Warning::new(diagnostic.to_string())));
     if session.cwd().is_dir() {
@@ -127,22 +128,4 @@ fn open_file(path: &Path, cwd: &Path, warnings: &mut Vec<Warning>) -> Result<Ses
 
 fn failed(error: &SessionError) -> AppError {
     AppError::user(error.to_string())
-}
-
-/// The directory pi was started in.
-///
-/// # Errors
-/// It was removed, may not be read, or has a name that session files cannot hold.
-pub(super) fn current_directory() -> Result<PathBuf, AppError> {
-    let cwd = std::env::current_dir().context(ErrorKind::User, || {
-        "The current directory cannot be used; change to one that exists".to_owned()
-    })?;
-    if cwd.to_str().is_none() {
-        return Err(AppError::user(format!(
-            "The name of this directory is not valid UTF-8: {}",
-            cwd.display()
-        ))
-        .with_hint("Rename it, or run pi in another directory."));
-    }
-    Ok(cwd)
 }

@@ -1,0 +1,375 @@
+//! What pi knows of a directory, and opening conversations in it.
+//!
+//! Owns: which settings, trust, models and prompt files count for a directory, and joining them to
+//! a session. Never: prints (what is odd goes to [`Warnings`]), reads arguments, or runs anything.
+//!
+//! Each part is read when it is first needed, and once. The command line is one user of this
+//! module; a program that embeds pi is another:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use pi_ai::InputBlock;
+//! use pi_ai::faux::FauxProvider;
+//! use pi_coding_agent::env::Env;
+//! use pi_coding_agent::models::{ProviderKey, RegisteredProvider, Visibility};
+//! use pi_coding_agent::workspace::{ModelFlags, SessionFlags, Workspace, WorkspaceOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let home = home.path();
+//! // A scripted model. Without it, the models are those of `models.json` and the catalogue.
+//! let scripted = FauxProvider::default();
+//! scripted.push("Done.");
+//! let env = Env::from_variables([("HOME", home.as_os_str())]);
+//! let workspace = Workspace::new(
+//!     WorkspaceOptions {
+//!         providers: vec![RegisteredProvider {
+//!             id: "faux".to_owned(),
+//!             name: "Scripted".to_owned(),
+//!             models: vec![Arc::new(FauxProvider::model())],
+//!             protocol: Some(Arc::new(scripted)),
+//!             key: ProviderKey::NotNeeded,
+//!             visibility: Visibility::Listed,
+//!         }],
+//!         ..WorkspaceOptions::new(env, home.to_owned())
+//!     },
+//!     home,
+//! );
+//! let session = workspace.session(&SessionFlags { in_memory: true, ..SessionFlags::default() })?;
+//! let model = ModelFlags { pattern: Some("faux/faux-1".to_owned()), ..ModelFlags::default() };
+//! let agent = workspace.open(session, &model)?;
+//! let outcome = agent.prompt(vec![InputBlock::text("Do it.")]).await?;
+//! assert!(outcome.answer.is_some_and(|answer| answer.text() == "Done."));
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use pi_agent::session::Session;
+use pi_ai::auth::{Environment, Secret};
+use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
+use pi_ai::{Identity, Model, SimpleStreamOptions, StreamOptions};
+
+use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::models::{
+    ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, SessionChoice,
+    choose_model,
+};
+use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
+use crate::settings::{Settings, SettingsSources};
+use crate::tool_selection::active_tools;
+use crate::tools::BUILTIN_TOOLS;
+use crate::trust::{self, TrustQuestion};
+use crate::warnings::Warnings;
+
+mod options;
+mod prompt;
+mod session;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use options::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
+
+use prompt::PromptFiles;
+
+/// A handle; clones share what was read.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: Arc<WorkspaceOptions>,
+    dir: PathBuf,
+    warnings: Warnings,
+    sources: OnceLock<SettingsSources>,
+    policy: OnceLock<Policy>,
+    models: OnceLock<Arc<ModelRegistry>>,
+    prompt: OnceLock<Arc<PromptFiles>>,
+}
+
+/// What follows from trust.
+#[derive(Debug)]
+struct Policy {
+    settings: Settings,
+    /// The project's `.pi`, if it is there and trusted.
+    project_dir: Option<PathBuf>,
+}
+
+impl Workspace {
+    /// The workspace of `dir`, an absolute path. Reads nothing yet.
+    pub fn new(options: WorkspaceOptions, dir: &Path) -> Self {
+        Self::build(Arc::new(options), dir, Warnings::default())
+    }
+
+    /// The workspace of another directory, with the same options. Models are read anew too.
+    #[must_use]
+    pub fn for_directory(&self, dir: &Path) -> Self {
+        if dir == self.dir() {
+            return self.clone();
+        }
+        self.anew(dir)
+    }
+
+    /// The same directory as it is now. Conversations that are open keep what they began with.
+    #[must_use]
+    pub fn reloaded(&self) -> Self {
+        self.anew(self.dir())
+    }
+
+    pub fn options(&self) -> &WorkspaceOptions {
+        &self.inner.options
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
+    /// What was found odd so far, in this workspace and in those made from it.
+    pub fn warnings(&self) -> &Warnings {
+        &self.inner.warnings
+    }
+
+    /// What holds here, the project's own settings included if it is trusted.
+    pub fn settings(&self) -> &Settings {
+        &self.policy().settings
+    }
+
+    /// The project's `.pi`, if it is trusted. It need not be there.
+    pub fn project_dir(&self) -> Option<&Path> {
+        self.policy().project_dir.as_deref()
+    }
+
+    /// Every model and what requests to it need.
+    pub fn models(&self) -> &Arc<ModelRegistry> {
+        self.inner.models.get_or_init(|| {
+            let registry = self.registry();
+            let warnings = self.warnings();
+            let config = registry.config_problems().iter().map(ToString::to_string);
+            warnings.extend(config.map(Warning::new));
+            let credentials = registry.credential_problems().map(ToString::to_string);
+            warnings.extend(credentials.map(Warning::new));
+            Arc::new(registry)
+        })
+    }
+
+    /// Finds or makes a session. A session may belong to another directory than this one; nothing
+    /// of the project but its `sessionDir` is read for it.
+    ///
+    /// # Errors
+    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    pub fn session(&self, flags: &SessionFlags) -> Result<Session, AppError> {
+        let WorkspaceOptions { env, launch_dir, .. } = self.options();
+        let dir = session::directory(flags, self.sources().session_dir(), env, launch_dir);
+        session::open(flags, &dir, env, self.dir(), self.warnings())
+    }
+
+    /// Chooses the model and joins everything to a conversation. What counts is the directory of
+    /// the session.
+    ///
+    /// # Errors
+    /// No model can be used, the one asked for has no key, or the certificates to trust cannot be
+    /// read. Nothing is stored then.
+    pub fn open(&self, session: Session, flags: &ModelFlags) -> Result<AgentSession, AppError> {
+        self.for_directory(session.cwd()).open_here(session, flags)
+    }
+
+    fn open_here(&self, session: Session, flags: &ModelFlags) -> Result<AgentSession, AppError> {
+        let registry = self.models();
+        let ModelChoice { model, thinking, scope, warnings } = self.choose(&session, flags)?;
+        self.warnings().extend(warnings.into_iter().map(Warning::new));
+        check_key(registry, &model, flags.api_key.as_ref())?;
+        self.check_certificates()?;
+
+        let settings = self.settings();
+        let WorkspaceOptions { env, tools, .. } = self.options();
+        let key = flags.api_key.clone().map(|key| (model.provider.clone(), key));
+        let scope = match scope {
+            Some(models) => ModelScope::of(models),
+            None => ModelScope::pending(
+                settings.enabled_models.clone().unwrap_or_default(),
+                self.warnings().clone(),
+            ),
+        };
+        Ok(AgentSession::new(SessionParts {
+            model,
+            thinking_level: thinking,
+            door: ModelDoor::new(Arc::clone(registry), key),
+            scope,
+            options: self.request_options(&session),
+            prompt: Arc::<PromptFiles>::clone(self.prompt_files()),
+            retry: settings.retry,
+            steering_mode: settings.steering_mode,
+            follow_up_mode: settings.follow_up_mode,
+            tools: ToolParts {
+                active: active_tools(&BUILTIN_TOOLS, settings.default_tools.as_deref(), tools),
+                home: env.home().to_path_buf(),
+                temp_dir: env.temp_dir(),
+                environment: env.for_commands(self.is_offline()),
+                agent_dir: env.agent_dir(),
+                shell_path: settings.shell_path.clone(),
+                shell_command_prefix: settings.shell_command_prefix.clone(),
+                auto_resize_images: settings.images.auto_resize,
+                block_images: settings.images.block_images,
+            },
+            session,
+        }))
+    }
+
+    fn build(options: Arc<WorkspaceOptions>, dir: &Path, warnings: Warnings) -> Self {
+        let inner = Inner {
+            options,
+            dir: dir.to_owned(),
+            warnings,
+            sources: OnceLock::new(),
+            policy: OnceLock::new(),
+            models: OnceLock::new(),
+            prompt: OnceLock::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    fn anew(&self, dir: &Path) -> Self {
+        Self::build(Arc::clone(&self.inner.options), dir, self.warnings().clone())
+    }
+
+    fn sources(&self) -> &SettingsSources {
+        self.inner.sources.get_or_init(|| {
+            let agent_dir = self.options().env.agent_dir();
+            let project_dir = trust::project_dir(self.dir(), &agent_dir);
+            SettingsSources::read(&agent_dir, project_dir.as_deref())
+        })
+    }
+
+    fn policy(&self) -> &Policy {
+        self.inner.policy.get_or_init(|| {
+            let WorkspaceOptions { env, approve, .. } = self.options();
+            let agent_dir = env.agent_dir();
+            let sources = self.sources();
+            let decision = trust::decide(&TrustQuestion {
+                cwd: self.dir(),
+                home: env.home(),
+                agent_dir: &agent_dir,
+                approve: *approve,
+                default: sources.default_project_trust(),
+            });
+            self.warnings().extend(decision.warning);
+            let (settings, problems) = sources.resolve(decision.trusted);
+            self.warnings().extend(problems);
+            let project_dir = trust::project_dir(self.dir(), &agent_dir);
+            Policy { settings, project_dir: project_dir.filter(|_| decision.trusted) }
+        })
+    }
+
+    fn prompt_files(&self) -> &Arc<PromptFiles> {
+        self.inner.prompt.get_or_init(|| Arc::new(PromptFiles::read(self)))
+    }
+
+    fn registry(&self) -> ModelRegistry {
+        let WorkspaceOptions { env, providers, .. } = self.options();
+        let protocols = pi_ai::protocol::builtin(&Arc::new(self.transport()));
+        let environment: Environment = env.variables().clone().into_iter().collect();
+        let mut registry = ModelRegistry::load(&env.agent_dir(), environment, protocols);
+        for provider in providers {
+            registry.register(provider.clone());
+        }
+        registry
+    }
+
+    fn transport(&self) -> HttpTransport {
+        let env = &self.options().env;
+        let proxies = env.proxies().or_setting(self.settings().http_proxy.as_deref());
+        HttpTransport::new(TransportConfig {
+            proxy: ProxyConfig {
+                http: proxies.http,
+                https: proxies.https,
+                all: proxies.all,
+                no_proxy: proxies.no_proxy,
+            },
+            extra_roots: env.extra_certificates(),
+            version: Some(crate::VERSION.to_owned()),
+        })
+    }
+
+    fn choose(&self, session: &Session, flags: &ModelFlags) -> Result<ModelChoice, AppError> {
+        let recorded = session.last_model();
+        let choice = choose_model(
+            self.models(),
+            ModelRequest {
+                provider: flags.provider.as_deref(),
+                model: flags.pattern.as_deref(),
+                scope: flags.scope.as_deref(),
+                thinking: flags.thinking,
+                has_key: flags.api_key.is_some(),
+            },
+            &ModelDefaults::from(self.settings()),
+            recorded.as_ref().map(|(provider, model)| SessionChoice {
+                provider,
+                model,
+                thinking: session.last_thinking_level(),
+            }),
+        );
+        choice.map_err(|error| {
+            let text = error.to_string();
+            if let ModelError::NoModel { warnings } = error {
+                self.warnings().extend(warnings.into_iter().map(Warning::new));
+            }
+            AppError::user(text)
+        })
+    }
+
+    /// They are read with the first request; that they cannot be is better known before.
+    fn check_certificates(&self) -> Result<(), AppError> {
+        let Some(path) = self.options().env.extra_certificates() else { return Ok(()) };
+        File::open(&path).map(drop).context(ErrorKind::Config, || {
+            format!("Cannot read the certificates in {}", path.display())
+        })
+    }
+
+    fn is_offline(&self) -> bool {
+        self.options().offline || self.options().env.offline()
+    }
+
+    fn request_options(&self, session: &Session) -> SimpleStreamOptions {
+        let (settings, env) = (self.settings(), &self.options().env);
+        let provider = &settings.provider_retry;
+        let telemetry = env.telemetry().unwrap_or(settings.enable_install_telemetry);
+        SimpleStreamOptions {
+            base: StreamOptions {
+                identity: Identity {
+                    user_agent: None,
+                    attribution: telemetry && !self.is_offline(),
+                },
+                cache_retention: env.cache_retention(),
+                session_id: Some(session.id().to_owned()),
+                timeout_ms: provider.timeout_ms.or(settings.http_idle_timeout_ms),
+                max_retries: provider.max_retries,
+                max_retry_delay_ms: Some(provider.max_retry_delay_ms),
+                ..StreamOptions::default()
+            },
+            thinking_budgets: settings.thinking_budgets.clone(),
+            ..SimpleStreamOptions::default()
+        }
+    }
+}
+
+/// A missing key is told before anything is stored, not by a failed answer.
+fn check_key(
+    registry: &ModelRegistry,
+    model: &Model,
+    key: Option<&Secret>,
+) -> Result<(), AppError> {
+    if key.is_some() || registry.has_key(&model.provider) {
+        return Ok(());
+    }
+    match registry.request_auth(model, None) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(AppError::config(error.to_string())),
+    }
+}
