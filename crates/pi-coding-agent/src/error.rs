@@ -25,8 +25,6 @@ pub enum ErrorKind {
     User,
     /// A file of the configuration is wrong.
     Config,
-    /// A server did not answer as hoped.
-    Network,
     /// pi or the machine failed.
     Internal,
 }
@@ -38,14 +36,6 @@ impl AppError {
 
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Config, message)
-    }
-
-    pub fn network(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Network, message)
-    }
-
-    pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Internal, message)
     }
 
     fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
@@ -172,12 +162,7 @@ mod tests {
 
     #[test]
     fn every_error_exits_with_one() {
-        for error in [
-            AppError::user(""),
-            AppError::config(""),
-            AppError::network(""),
-            AppError::internal(""),
-        ] {
+        for error in [AppError::user(""), AppError::config("")] {
             assert_eq!(format!("{:?}", error.exit_code()), format!("{:?}", ExitCode::from(1)));
         }
     }

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pi_ai::auth::{
-    Credentials, CredentialsError, Environment, KeyRequest, KeyResolver, KeySource, Template,
-};
+use pi_ai::auth::{Credentials, CredentialsError, Environment, KeyRequest, KeyResolver, Template};
 use pi_ai::catalog::Catalog;
 use pi_ai::protocol::Protocol;
 use pi_ai::providers::{self, Unsupported};
@@ -102,15 +100,6 @@ impl ModelRegistry {
         self.registered.insert(provider.id.clone(), provider);
     }
 
-    pub fn unregister(&mut self, provider: &str) {
-        self.registered.shift_remove(provider);
-    }
-
-    /// Puts a newly read `models.json` in place of the old one.
-    pub fn set_config(&mut self, config: ModelsConfig) {
-        self.config = config;
-    }
-
     /// What is wrong with `models.json`.
     pub fn config_problems(&self) -> &[ConfigProblem] {
         self.config.problems()
@@ -194,11 +183,6 @@ impl ModelRegistry {
             .or_else(|| self.model_ids(provider).into_iter().find_map(|id| self.find(provider, id)))
     }
 
-    /// Every model that shows up by itself.
-    pub fn all(&self) -> Vec<Arc<Model>> {
-        self.provider_ids().into_iter().flat_map(|provider| self.models(provider)).collect()
-    }
-
     /// Every model that shows up by itself and can be used: its key resolves and its protocol is
     /// spoken.
     pub fn available(&self) -> Vec<Arc<Model>> {
@@ -235,13 +219,9 @@ impl ModelRegistry {
         }
     }
 
-    /// Where a provider's key comes from, without showing it.
-    pub fn key_source(&self, provider: &str) -> Option<KeySource> {
-        self.keys.resolve(self.key_request(provider)).ok().map(|key| key.source)
-    }
-
     /// Providers whose catalogue has been parsed so far.
-    pub fn loaded(&self) -> impl Iterator<Item = &'static str> {
+    #[cfg(test)]
+    pub(in crate::models) fn loaded(&self) -> impl Iterator<Item = &'static str> {
         self.catalog.loaded()
     }
 

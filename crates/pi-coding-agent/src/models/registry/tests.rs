@@ -72,7 +72,8 @@ fn listing_parses_only_providers_with_a_key() {
     assert!(models.contains(&"groq/openai/gpt-oss-120b".to_owned()));
     assert!(models.ends_with(&["fx/m1".to_owned(), "fx/m2".to_owned()]), "{models:?}");
     assert_eq!(registry.loaded().collect::<Vec<_>>(), ["groq"]);
-    assert_eq!(registry.all().len(), 1698 + 3);
+    let listed = registry.provider_ids().into_iter().flat_map(|id| registry.models(id));
+    assert_eq!(listed.count(), 1698 + 3);
 }
 
 #[test]
@@ -137,8 +138,6 @@ fn registered_providers_come_last_and_can_be_changed_by_the_file() {
     assert_eq!(registry.provider_name("faux"), "Faux");
     let auth = registry.request_auth(&model, None).unwrap();
     assert_eq!((auth.api_key, auth.source), (None, None));
-    registry.unregister("faux");
-    assert!(registry.find("faux", "faux-1").is_none());
 }
 
 #[test]
