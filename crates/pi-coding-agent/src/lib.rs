@@ -74,18 +74,28 @@ fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError
 
 async fn serve_options(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
     let workspace = startup::workspace(&options, Env::from_process())?;
+    let code = serve_in(&workspace, &options, terminals).await;
+    workspace.kill_key_commands();
+    code
+}
+
+async fn serve_in(
+    workspace: &Workspace,
+    options: &CliOptions,
+    terminals: Terminals,
+) -> Result<ExitCode, AppError> {
     if let Some(list) = &options.list_models {
         options.reject_unknown()?;
-        return list_models(&workspace, list.search.as_deref(), options.print);
+        return list_models(workspace, list.search.as_deref(), options.print);
     }
     let session = workspace.session(&options.session)?;
     options.reject_unknown()?;
     let workspace = workspace.for_directory(session.cwd());
-    let prompts = startup::prompts(&workspace, &options, terminals.stdin)?;
+    let prompts = startup::prompts(&workspace, options, terminals.stdin)?;
     if options.mode == Mode::Json {
         // The model is chosen behind the header: choosing may fail.
         let records = modes::json::Records::begin(session.header()).await;
-        match begin(&workspace, session, &options).await {
+        match begin(&workspace, session, options).await {
             Ok(session) => records.run(&session, prompts).await,
             Err(error) => {
                 records.end()?;
@@ -96,7 +106,7 @@ async fn serve_options(options: CliOptions, terminals: Terminals) -> Result<Exit
         modes::warn(workspace.warnings());
         Ok(ExitCode::SUCCESS)
     } else {
-        let session = begin(&workspace, session, &options).await?;
+        let session = begin(&workspace, session, options).await?;
         modes::print::run(&session, prompts).await
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct SessionParts {
     pub(crate) steering_mode: QueueMode,
     pub(crate) follow_up_mode: QueueMode,
     pub(crate) tools: ToolParts,
+    /// Commands that print keys, of every conversation of the process.
+    pub(crate) key_processes: ProcessGroups,
 }
 
 /// What the tools need beside the session.
@@ -81,6 +83,7 @@ struct Inner {
     tools: Vec<Arc<dyn Tool>>,
     filter: Arc<ImageFilter>,
     processes: ProcessGroups,
+    key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
 }
@@ -127,8 +130,18 @@ impl AgentSession {
         });
         live.attach(harness.agent().downgrade());
         let stopped = CancellationToken::new();
-        let inner = Inner { harness, door, scope, tools: available, filter, processes, stopped };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(Inner {
+                harness,
+                door,
+                scope,
+                tools: available,
+                filter,
+                processes,
+                key_processes: parts.key_processes,
+                stopped,
+            }),
+        }
     }
 
     /// Sends a prompt and resolves when everything it set off is settled. Dropping the future
@@ -160,9 +173,11 @@ impl AgentSession {
         self.inner.stopped.is_cancelled()
     }
 
-    /// Kills every process the tools have started, at once, and lets them start no other.
+    /// Kills every process the tools have started and every command that prints a key, at once, and
+    /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
         self.inner.processes.kill_all();
+        self.inner.key_processes.kill_all();
     }
 
     pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionListenerId {

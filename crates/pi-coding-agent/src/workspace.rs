@@ -58,12 +58,13 @@ use pi_ai::{Identity, Model, SimpleStreamOptions, StreamOptions};
 use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::models::{
     ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, SessionChoice,
-    choose_model,
+    ShellCommands, choose_model,
 };
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
 use crate::tool_selection::active_tools;
 use crate::tools::BUILTIN_TOOLS;
+use crate::tools::shell::ProcessGroups;
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
 
@@ -88,6 +89,7 @@ struct Inner {
     options: Arc<WorkspaceOptions>,
     dir: PathBuf,
     warnings: Warnings,
+    key_processes: ProcessGroups,
     sources: OnceLock<SettingsSources>,
     policy: OnceLock<Policy>,
     models: OnceLock<Arc<ModelRegistry>>,
@@ -105,7 +107,7 @@ struct Policy {
 impl Workspace {
     /// The workspace of `dir`, an absolute path. Reads nothing yet.
     pub fn new(options: WorkspaceOptions, dir: &Path) -> Self {
-        Self::build(Arc::new(options), dir, Warnings::default())
+        Self::build(Arc::new(options), dir, Warnings::default(), ProcessGroups::default())
     }
 
     /// The workspace of another directory, with the same options. Models are read anew too.
@@ -219,14 +221,27 @@ impl Workspace {
                 block_images: settings.images.block_images,
             },
             session,
+            key_processes: self.inner.key_processes.clone(),
         }))
     }
 
-    fn build(options: Arc<WorkspaceOptions>, dir: &Path, warnings: Warnings) -> Self {
+    /// Kills the commands that still are to print a key, and lets no other one start. Nobody waits
+    /// for them when the process ends, and they would outlive it.
+    pub fn kill_key_commands(&self) {
+        self.inner.key_processes.kill_all();
+    }
+
+    fn build(
+        options: Arc<WorkspaceOptions>,
+        dir: &Path,
+        warnings: Warnings,
+        key_processes: ProcessGroups,
+    ) -> Self {
         let inner = Inner {
             options,
             dir: dir.to_owned(),
             warnings,
+            key_processes,
             sources: OnceLock::new(),
             policy: OnceLock::new(),
             models: OnceLock::new(),
@@ -236,7 +251,8 @@ impl Workspace {
     }
 
     fn anew(&self, dir: &Path) -> Self {
-        Self::build(Arc::clone(&self.inner.options), dir, self.warnings().clone())
+        let Inner { options, warnings, key_processes, .. } = &*self.inner;
+        Self::build(Arc::clone(options), dir, warnings.clone(), key_processes.clone())
     }
 
     fn sources(&self) -> &SettingsSources {
@@ -275,7 +291,8 @@ impl Workspace {
         let WorkspaceOptions { env, providers, .. } = self.options();
         let protocols = pi_ai::protocol::builtin(&Arc::new(self.transport()));
         let environment: Environment = env.variables().clone().into_iter().collect();
-        let mut registry = ModelRegistry::load(&env.agent_dir(), environment, protocols);
+        let commands = ShellCommands::new(self.inner.key_processes.clone());
+        let mut registry = ModelRegistry::load(&env.agent_dir(), environment, commands, protocols);
         for provider in providers {
             registry.register(provider.clone());
         }

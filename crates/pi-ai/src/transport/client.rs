@@ -218,7 +218,7 @@ mod tests {
         let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         std::fs::write(pem.path(), text).unwrap();
         for (path, expected) in [
-            (pem.path(), "the extra root certificates are not valid PEM"),
+            (pem.path(), "cannot set up the HTTP client: "),
             (
                 std::path::Path::new("/nonexistent"),
                 "cannot read the extra root certificates in /nonexistent",

@@ -68,11 +68,16 @@ pub enum Visibility {
 impl ModelRegistry {
     /// The embedded catalogue with `models.json` and `auth.json` of the agent directory. Problems of
     /// the files are kept for [`Self::config_problems`] and [`Self::credential_problems`].
-    pub fn load(agent_dir: &Path, environment: Environment, protocols: Protocols) -> Self {
+    pub fn load(
+        agent_dir: &Path,
+        environment: Environment,
+        commands: ShellCommands,
+        protocols: Protocols,
+    ) -> Self {
         let config = ModelsConfig::read(&agent_dir.join("models.json"));
         let credentials = Credentials::read(&agent_dir.join("auth.json"));
-        let commands = Arc::new(ShellCommands::default());
-        Self::new(config, KeyResolver::new(environment, credentials, commands), protocols)
+        let keys = KeyResolver::new(environment, credentials, Arc::new(commands));
+        Self::new(config, keys, protocols)
     }
 
     /// The embedded catalogue and `config`. Parses no model.

@@ -81,6 +81,7 @@ mod tests {
 
     use super::*;
     use crate::models::{ModelsConfig, ShellCommands};
+    use crate::tools::shell::ProcessGroups;
 
     #[tokio::test]
     async fn an_abort_does_not_wait_for_the_command_that_prints_the_key() {
@@ -93,7 +94,11 @@ mod tests {
         let config = ModelsConfig::parse(&dir.path().join("models.json"), &config.to_string());
         let credentials = Credentials::read(&dir.path().join("auth.json"));
         let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
-        let keys = KeyResolver::new(environment, credentials, Arc::new(ShellCommands::default()));
+        let keys = KeyResolver::new(
+            environment,
+            credentials,
+            Arc::new(ShellCommands::new(ProcessGroups::default())),
+        );
         let registry = Arc::new(ModelRegistry::new(config, keys, Protocols::empty()));
         let model = registry.find("p", "m").unwrap();
         let agent = Agent::new(AgentConfig::new(model, Arc::new(ModelDoor::new(registry, None))));

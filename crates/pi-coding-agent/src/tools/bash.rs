@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::output::OutputLog;
 use super::shell::{self, OutputSink, ShellCommand, ShellEnd};
 use super::truncate::TruncationResult;
-use super::{SessionVariables, ToolContext, arguments, definition};
+use super::{SessionVariables, ToolContext, arguments, blocking, definition};
 use crate::env::registry;
 
 /// Runs a shell command and gives the end of its output.
@@ -46,21 +46,21 @@ impl BashTool {
         Self { context, definition }
     }
 
-    fn command(
+    async fn command(
         &self,
         script: String,
         timeout: Option<Duration>,
     ) -> Result<ShellCommand, ToolError> {
         let context = &self.context;
         let environment = self.environment();
-        let search_path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-        let shell = shell::find_shell(
-            context.shell_path.as_deref(),
-            &context.cwd,
-            context.home(),
-            search_path,
-        )
-        .map_err(|error| ToolError::new(error.to_string()))?;
+        let search_path = environment.get(OsStr::new("PATH")).cloned();
+        let known = Arc::clone(context);
+        let shell = blocking(move || {
+            let setting = known.shell_path.as_deref();
+            shell::find_shell(setting, &known.cwd, known.home(), search_path.as_deref())
+                .map_err(|error| ToolError::new(error.to_string()))
+        });
+        let shell = shell.await?;
         let script = match &context.shell_command_prefix {
             Some(prefix) => format!("{prefix}\n{script}"),
             None => script,
@@ -114,7 +114,7 @@ impl Tool for BashTool {
             let script = arguments::text(&call.arguments, "command")?;
             let seconds = arguments::number(&call.arguments, "timeout")?;
             let timeout = seconds.map(checked_timeout).transpose()?;
-            let command = self.command(script, timeout)?;
+            let command = self.command(script, timeout).await?;
             (call.on_update)(ToolOutput::default());
             let mut updates = Updates::new(OutputLog::new(&self.context.temp_dir), call.on_update);
             let started = Instant::now();

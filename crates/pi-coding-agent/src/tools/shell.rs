@@ -90,7 +90,9 @@ pub async fn run(
     if cancel.is_cancelled() {
         return Ok(ShellEnd::Aborted);
     }
-    let Some((mut child, mut output, mut group)) = processes.start(|| spawn(command))? else {
+    let started =
+        processes.start(|(child, _): &(Child, Receiver)| child.id(), || spawn(command))?;
+    let Some(((mut child, mut output), mut group)) = started else {
         return Ok(ShellEnd::Aborted);
     };
     let started = Instant::now();

@@ -250,16 +250,17 @@ async fn a_reader_that_does_not_read_cannot_hold_up_an_interrupt() {
 }
 
 #[tokio::test]
-async fn a_command_that_prints_no_key_cannot_hold_up_the_end() {
+async fn a_command_that_prints_no_key_cannot_hold_up_the_end_nor_outlive_it() {
     for (signal, code) in [(Signal::TERM, Some(143)), (Signal::INT, None)] {
         let bed = Bed::idle().await;
         let text = bed.scratch.read("agent/models.json").unwrap();
         let mut line = Lifeline::new().await;
-        let command = format!("!bash -c '{}; exec sleep 10'", line.hold());
+        let command = format!("!bash -c '{}; exec sleep 1000'", line.hold());
         bed.scratch.write("agent/models.json", text.replace(API_KEY, &command)).unwrap();
         let mut running = bed.pi(["-p", "hi"]).start();
         line.held().await;
         running.signal(signal);
         assert_eq!(running.exit_code().await, code);
+        line.released().await;
     }
 }

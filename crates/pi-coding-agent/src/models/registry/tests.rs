@@ -2,6 +2,7 @@ use pi_ai::auth::{CommandError, CommandRunner, Secret};
 use pi_ai::faux::FauxProvider;
 
 use super::*;
+use crate::tools::shell::ProcessGroups;
 use pi_ai::StreamOptions;
 
 /// Prints the command; `false` fails.
@@ -264,7 +265,8 @@ fn files_of_the_agent_directory_are_read_and_their_problems_kept() {
     )
     .unwrap();
     let environment = [("PATH", "/usr/bin:/bin"), ("MINE", "from a command")].into_iter().collect();
-    let registry = ModelRegistry::load(folder.path(), environment, Protocols::empty());
+    let commands = ShellCommands::new(ProcessGroups::default());
+    let registry = ModelRegistry::load(folder.path(), environment, commands, Protocols::empty());
     let auth = registry.request_auth(&registry.find("nokey", "m1").unwrap(), None).unwrap();
     assert_eq!(auth.api_key, Some(Secret::new("from a command")));
     assert_eq!(registry.credential_problems().count(), 1);

@@ -5,7 +5,6 @@ use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
-use tokio::process::Child;
 
 /// Every process group that commands have started and that may still run. Clones share the list.
 #[derive(Debug, Clone, Default)]
@@ -43,27 +42,29 @@ impl ProcessGroups {
         }
     }
 
-    /// Starts a process that leads a group of its own. `None` after [`Self::kill_all`]. The list is
-    /// held meanwhile: a process must not run unlisted, or nobody could end it.
+    /// Starts a process that leads a group of its own; `id` gives its number. `None` after
+    /// [`Self::kill_all`]. The list is held meanwhile: a process must not run unlisted, or nobody
+    /// could end it.
     ///
     /// # Errors
     /// Those of `start`.
-    pub(super) fn start<T, E>(
+    pub(crate) fn start<C, E>(
         &self,
-        start: impl FnOnce() -> Result<(Child, T), E>,
-    ) -> Result<Option<(Child, T, RunningGroup)>, E> {
+        id: impl FnOnce(&C) -> Option<u32>,
+        start: impl FnOnce() -> Result<C, E>,
+    ) -> Result<Option<(C, RunningGroup)>, E> {
         let mut list = self.lock();
         if list.closed {
             return Ok(None);
         }
         list.groups.retain(|_, group| group.is_alive());
         let key = list.groups.last_key_value().map_or(0, |(last, _)| last + 1);
-        let (child, rest) = start()?;
-        if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        let child = start()?;
+        if let Some(pid) = id(&child).and_then(|id| Pid::from_raw(id.cast_signed())) {
             list.groups.insert(key, Group::Led(pid));
         }
         drop(list);
-        Ok(Some((child, rest, RunningGroup { groups: self.clone(), key, running: true })))
+        Ok(Some((child, RunningGroup { groups: self.clone(), key, running: true })))
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
@@ -86,6 +87,12 @@ impl RunningGroup {
         if let Some(group) = group {
             group.kill();
         }
+    }
+
+    /// The shell has ended. What it left behind is none of ours: a password manager may stay.
+    pub(crate) fn forget(mut self) {
+        self.running = false;
+        self.groups.lock().groups.remove(&self.key);
     }
 
     /// The shell has ended. What it left behind stays on the list.
