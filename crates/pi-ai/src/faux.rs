@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::protocol::Protocol;
-use crate::stream::{AssistantStream, Context, Protocols};
+use crate::protocol::Protocols;
+use crate::stream::AssistantStream;
+use crate::types::Context;
 use crate::types::{Modality, Model, ModelCost, SimpleStreamOptions, StreamOptions, ThinkingLevel};
 
 mod script;

@@ -3,7 +3,7 @@
 //! Folds prompt and tool changes, drops what only another model may read, renames foreign tool-call
 //! ids, and gives every tool call a result. Pure.
 
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{AssistantMessage, Message, Model, Tool};
 
 mod fold;

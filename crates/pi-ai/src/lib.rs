@@ -31,13 +31,13 @@ pub mod transport;
 
 pub use event::{AssistantEvent, MessageBuilder};
 pub use hooks::RequestHooks;
-pub use protocol::Protocol;
-pub use stream::{AssistantStream, Context, EventSource, Protocols};
+pub use protocol::{Protocol, Protocols};
+pub use stream::{AssistantStream, EventSource};
 pub use types::{
-    AssistantBlock, AssistantMessage, CacheRetention, ConstrainedSampling, Cost, Diagnostic,
-    DiagnosticError, GrammarVariants, Identity, ImageContent, ImageInputLimits, ImageResize,
-    InputBlock, InputLimits, Message, Modality, Model, ModelCost, ModelCostTier, NestedCall,
-    NestedCallStatus, NestedCalls, PromptCache, ProtocolOptions, SimpleStreamOptions,
+    AssistantBlock, AssistantMessage, CacheRetention, ConstrainedSampling, Context, Cost,
+    Diagnostic, DiagnosticError, GrammarVariants, Identity, ImageContent, ImageInputLimits,
+    ImageResize, InputBlock, InputLimits, Message, Modality, Model, ModelCost, ModelCostTier,
+    NestedCall, NestedCallStatus, NestedCalls, PromptCache, ProtocolOptions, SimpleStreamOptions,
     SimpleToolChoice, StopReason, StreamOptions, Strictness, SystemContent, SystemMessage,
     SystemTextBlock, TextContent, ThinkingBudgets, ThinkingContent, ThinkingLevel,
     ThinkingLevelMap, Tool, ToolCall, ToolReference, ToolResultMessage, UnknownThinkingLevel,

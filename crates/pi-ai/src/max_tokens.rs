@@ -3,7 +3,7 @@
 //! The size of a conversation is estimated, not counted: the usage the last answer reported, plus
 //! what was said since. Linear in the messages since then, so asking before every request is cheap.
 
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{
     AssistantBlock, AssistantMessage, InputBlock, Message, Model, StopReason, SystemMessage, Tool,
     UserContent,

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::event::MessageBuilder;
-use crate::stream::{AssistantStream, Context, Protocols};
+use crate::stream::AssistantStream;
 use crate::transport::{HttpProtocol, HttpTransport};
-use crate::types::{Model, SimpleStreamOptions, StreamOptions};
+use crate::types::{Context, Model, SimpleStreamOptions, StreamOptions};
 
 pub mod anthropic_messages;
 pub mod openai_completions;
+mod registry;
 
 mod body;
 mod declared;
@@ -24,6 +25,8 @@ mod strict_schema;
 mod vendor;
 
 pub use request_body::RequestBody;
+
+pub use registry::Protocols;
 
 /// The protocols of this crate, over one transport. They are registered like anyone's: add to the
 /// result, or replace what is in it.

@@ -1,25 +1,12 @@
-//! The stream a caller reads, and the one door that opens it.
+//! The stream a caller reads.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
 use crate::event::{AssistantEvent, MessageBuilder};
-use crate::protocol::Protocol;
-use crate::types::{
-    AssistantMessage, Message, Model, SimpleStreamOptions, StopReason, StreamOptions, Tool,
-};
-
-/// What is sent to a model. The system prompt and the tools may also stand in `system` messages of
-/// the transcript; both forms are folded together when the request is built.
-#[derive(Debug, Clone, Default)]
-pub struct Context {
-    pub system_prompt: Option<String>,
-    pub messages: Vec<Message>,
-    pub tools: Vec<Tool>,
-}
+use crate::types::{AssistantMessage, Model, StopReason};
 
 /// Produces the events of one answer. Implement it to add a protocol of your own; a
 /// [`MessageBuilder`] does the bookkeeping.
@@ -107,60 +94,4 @@ impl EventSource for Ready {
     fn partial(&self) -> &AssistantMessage {
         self.0.message()
     }
-}
-
-/// Protocols by the name models carry in `api`. The built-in ones are registered the same way as
-/// an embedder's own.
-#[derive(Debug, Clone, Default)]
-pub struct Protocols {
-    by_api: BTreeMap<String, Arc<dyn Protocol>>,
-}
-
-impl Protocols {
-    /// No protocol at all.
-    pub fn empty() -> Self {
-        Self::default()
-    }
-
-    /// Adds a protocol, replacing one of the same name.
-    pub fn register(&mut self, api: impl Into<String>, protocol: Arc<dyn Protocol>) {
-        self.by_api.insert(api.into(), protocol);
-    }
-
-    pub fn get(&self, api: &str) -> Option<&Arc<dyn Protocol>> {
-        self.by_api.get(api)
-    }
-
-    /// Streams an answer with options in the protocol's own words.
-    pub fn stream(
-        &self,
-        model: &Arc<Model>,
-        context: Context,
-        options: StreamOptions,
-    ) -> AssistantStream {
-        match self.get(&model.api) {
-            Some(protocol) => protocol.stream(Arc::clone(model), context, options),
-            None => AssistantStream::failed(model, unknown_api(model)),
-        }
-    }
-
-    /// Streams an answer with unified options.
-    pub fn stream_simple(
-        &self,
-        model: &Arc<Model>,
-        context: Context,
-        options: SimpleStreamOptions,
-    ) -> AssistantStream {
-        match self.get(&model.api) {
-            Some(protocol) => protocol.stream_simple(Arc::clone(model), context, options),
-            None => AssistantStream::failed(model, unknown_api(model)),
-        }
-    }
-}
-
-fn unknown_api(model: &Model) -> String {
-    format!(
-        "Protocol {:?} of model {}/{} is not supported by this build of pi",
-        model.api, model.provider, model.id
-    )
 }

@@ -4,6 +4,7 @@
 //! here does I/O. Readers ignore unknown fields; writers leave out what is absent.
 
 mod content;
+mod context;
 mod message;
 mod model;
 mod options;
@@ -13,6 +14,7 @@ mod usage;
 pub use content::{
     AssistantBlock, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
 };
+pub use context::Context;
 pub use message::{
     AssistantMessage, Diagnostic, DiagnosticError, Message, NestedCall, NestedCallStatus,
     NestedCalls, StopReason, SystemContent, SystemMessage, SystemTextBlock, ToolReference,

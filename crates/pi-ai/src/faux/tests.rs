@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FauxBlock, FauxProvider, FauxScript, FauxTurn, FauxUsage};
 use crate::event::AssistantEvent;
-use crate::stream::{AssistantStream, Context};
+use crate::stream::AssistantStream;
+use crate::types::Context;
 use crate::types::{Message, StopReason, StreamOptions, UserContent, UserMessage};
 
 fn ask(provider: &FauxProvider, context: Context) -> AssistantStream {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{HandoffRules, ToolPlacement};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{Message, SystemContent, SystemMessage, Tool};
 
 /// What is left of a context when its state changes are accounted for.

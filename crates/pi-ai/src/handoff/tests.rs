@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{HandoffRules, Prepared, ToolPlacement, initial_tools, prepare, update_text};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{AssistantMessage, Message, Model, SystemMessage, Tool};
 
 fn model(input: &[&str]) -> Model {

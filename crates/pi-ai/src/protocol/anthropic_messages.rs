@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::event::MessageBuilder;
 use crate::protocol::{Decoder, HttpRequest, HttpWire};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{Model, SimpleStreamOptions, StreamOptions};
 
 mod compat;

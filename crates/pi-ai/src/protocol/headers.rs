@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::vendor::Vendor;
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{CacheRetention, InputBlock, Message, Model, StreamOptions, UserContent};
 
 /// Adds the vendor's headers for this request.

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::protocol::{Decoder, HttpRequest, HttpWire};
-use crate::stream::Context;
 use crate::thinking::asked_level;
+use crate::types::Context;
 use crate::types::{Model, ProtocolOptions, SimpleStreamOptions, StreamOptions, ThinkingLevel};
 
 mod answer;

@@ -17,8 +17,9 @@ use super::send::{Call, Failure};
 use super::sse::{EventTooLarge, SseParser};
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{Decoder, HttpWire, Interruption, Protocol};
-use crate::stream::{AssistantStream, Context, EventSource};
+use crate::stream::{AssistantStream, EventSource};
 use crate::surrogates::repair_surrogates;
+use crate::types::Context;
 use crate::types::{AssistantMessage, Model, SimpleStreamOptions, StopReason, StreamOptions};
 
 /// A wire protocol made into a [`Protocol`].

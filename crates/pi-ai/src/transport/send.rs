@@ -12,7 +12,7 @@ use reqwest::Response;
 use super::client::HttpTransport;
 use super::{failure, headers, provider_retry};
 use crate::protocol::{HttpRequest, HttpWire, RequestBody, shown_url};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{Model, StreamOptions};
 
 /// Largest error body read, in bytes: far more than any text shown, far less than memory.

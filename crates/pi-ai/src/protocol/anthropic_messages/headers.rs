@@ -9,7 +9,7 @@ use crate::protocol::headers::{
     add_bearer, add_header, add_secret, add_vendor_headers, cached_session, key,
 };
 use crate::protocol::vendor::Vendor;
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{Model, StreamOptions};
 
 /// Any of these with a value stands for a key.

@@ -7,7 +7,7 @@ use super::compat::Compat;
 use super::thinking;
 use crate::max_tokens::output_limit;
 use crate::protocol::own_options;
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{
     Model, ProtocolOptions, SimpleStreamOptions, SimpleToolChoice, StreamOptions, ThinkingLevel,
 };

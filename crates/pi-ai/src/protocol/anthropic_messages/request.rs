@@ -13,7 +13,7 @@ use crate::handoff::{HandoffRules, Prepared, ToolPlacement, initial_tools, prepa
 use crate::protocol::body::cache_marker;
 use crate::protocol::request_body::MESSAGES_GO_HERE;
 use crate::protocol::{HttpRequest, RequestBody};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{AssistantMessage, Model, StreamOptions};
 
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";

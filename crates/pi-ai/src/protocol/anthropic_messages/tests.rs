@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use super::AnthropicMessages;
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{HttpRequest, HttpWire};
-use crate::stream::Context;
 use crate::transport::sse::SseParser;
 use crate::transport::{HttpTransport, TransportConfig, settle};
+use crate::types::Context;
 use crate::types::{
     AssistantMessage, CacheRetention, Message, Model, SimpleStreamOptions, StreamOptions,
     ThinkingLevel,

@@ -14,7 +14,7 @@ use super::tools::grammar_properties;
 use super::usage::read_usage;
 use crate::event::MessageBuilder;
 use crate::protocol::{Decoder, Interruption};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{AssistantBlock, Model, StopReason, ThinkingContent};
 
 mod calls;

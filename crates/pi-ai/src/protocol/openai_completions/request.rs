@@ -14,7 +14,7 @@ use crate::handoff::{HandoffRules, Prepared, ToolPlacement, prepare};
 use crate::protocol::headers::{add_bearer, add_header, add_vendor_headers, key};
 use crate::protocol::request_body::MESSAGES_GO_HERE;
 use crate::protocol::{HttpRequest, RequestBody};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{AssistantMessage, Message, Model, StreamOptions, Tool};
 
 /// Any of these with a value stands for a key.

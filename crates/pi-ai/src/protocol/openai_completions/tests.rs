@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{OpenAiCompletions, Options};
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{HttpRequest, HttpWire};
-use crate::stream::Context;
 use crate::transport::sse::SseParser;
+use crate::types::Context;
 use crate::types::{
     AssistantMessage, Model, ProtocolOptions, SimpleStreamOptions, StreamOptions, ThinkingLevel,
 };

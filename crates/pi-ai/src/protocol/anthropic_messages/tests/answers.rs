@@ -358,7 +358,7 @@ fn usage_is_there_before_the_first_content() {
     let mut decoder = crate::protocol::HttpWire::decoder(
         &crate::protocol::anthropic_messages::AnthropicMessages::new(),
         &model,
-        &crate::stream::Context::default(),
+        &crate::types::Context::default(),
         &plain(),
     );
     let message = crate::types::AssistantMessage::pending(&model, 1);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{context, model, plain, sent};
 use crate::protocol::HttpWire;
 use crate::protocol::anthropic_messages::{AnthropicMessages, Options};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{CacheRetention, Model, StreamOptions};
 
 fn user(content: &str) -> Value {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{decode, plain, sent_headers, simple_request};
 use crate::event::AssistantEvent;
 use crate::protocol::HttpRequest;
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{
     CacheRetention, Message, Model, SimpleStreamOptions, SimpleToolChoice, StreamOptions,
     SystemContent, SystemMessage, ThinkingLevel, Tool,

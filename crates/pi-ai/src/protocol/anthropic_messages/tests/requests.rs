@@ -14,7 +14,7 @@ use crate::types::{
 
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 
-fn with_tool(name: &str) -> crate::stream::Context {
+fn with_tool(name: &str) -> crate::types::Context {
     context(json!([
         {"role": "system", "content": "S",
          "toolsAdded": [{"name": name, "description": "d", "parameters": {"type": "object"}}]},

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{model, simple, simple_request};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{CacheRetention, Message, Model, StreamOptions, ThinkingLevel};
 
 const API: &str = "anthropic-messages";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{context, model, plain};
 use crate::protocol::anthropic_messages::AnthropicMessages;
 use crate::protocol::{HttpRequest, HttpWire};
-use crate::stream::Context;
+use crate::types::Context;
 use crate::types::{Model, StreamOptions};
 
 const LIMIT: &str = "The compiled grammar is too large, which would cause performance issues.";

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::OpenAiCompletions;
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{Decoder, HttpRequest, HttpWire};
-use crate::stream::Context;
 use crate::transport::sse::SseParser;
 use crate::transport::{HttpTransport, TransportConfig, settle};
+use crate::types::Context;
 use crate::types::{AssistantMessage, Message, Model, SimpleStreamOptions, StreamOptions};
 
 fn shared(file: &str) -> Option<PathBuf> {
