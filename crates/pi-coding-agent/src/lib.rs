@@ -116,7 +116,7 @@ async fn begin(
     session: Session,
     options: &CliOptions,
 ) -> Result<AgentSession, AppError> {
-    let session = workspace.open(session, &options.model);
+    let session = workspace.open(session, &options.model).await;
     modes::warn(workspace.warnings());
     let session = session?;
     if let Some(name) = &options.session.name {

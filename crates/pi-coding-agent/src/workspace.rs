@@ -39,7 +39,7 @@
 //! );
 //! let session = workspace.session(&SessionFlags { in_memory: true, ..SessionFlags::default() })?;
 //! let model = ModelFlags { pattern: Some("faux/faux-1".to_owned()), ..ModelFlags::default() };
-//! let agent = workspace.open(session, &model)?;
+//! let agent = workspace.open(session, &model).await?;
 //! let outcome = agent.prompt(vec![InputBlock::text("Do it.")]).await?;
 //! assert!(outcome.answer.is_some_and(|answer| answer.text() == "Done."));
 //! # Ok(())
@@ -178,8 +178,15 @@ impl Workspace {
     /// # Errors
     /// No model can be used, the one asked for has no key, or the certificates to trust cannot be
     /// read. Nothing is stored then.
-    pub fn open(&self, session: Session, flags: &ModelFlags) -> Result<AgentSession, AppError> {
-        self.for_directory(session.cwd()).open_here(session, flags)
+    pub async fn open(
+        &self,
+        session: Session,
+        flags: &ModelFlags,
+    ) -> Result<AgentSession, AppError> {
+        let (workspace, flags) = (self.for_directory(session.cwd()), flags.clone());
+        // It reads files, and a key may come from a command that takes its time.
+        let opened = tokio::task::spawn_blocking(move || workspace.open_here(session, &flags));
+        opened.await.context(ErrorKind::Internal, || "The conversation cannot begin")?
     }
 
     fn open_here(&self, session: Session, flags: &ModelFlags) -> Result<AgentSession, AppError> {

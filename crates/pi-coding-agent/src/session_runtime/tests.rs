@@ -10,14 +10,14 @@ use super::*;
 use crate::workspace::tests::{Bed, model};
 use crate::workspace::{ModelFlags, SessionFlags};
 
-fn open(bed: &Bed, flags: &ModelFlags) -> AgentSession {
+async fn open(bed: &Bed, flags: &ModelFlags) -> AgentSession {
     let workspace = bed.workspace("project");
     let session = workspace.session(&SessionFlags::default()).unwrap();
-    workspace.open(session, flags).unwrap()
+    workspace.open(session, flags).await.unwrap()
 }
 
-fn opened(bed: &Bed) -> AgentSession {
-    open(bed, &model("faux/faux-1"))
+async fn opened(bed: &Bed) -> AgentSession {
+    open(bed, &model("faux/faux-1")).await
 }
 
 fn text(text: &str) -> Vec<InputBlock> {
@@ -39,7 +39,7 @@ async fn queued_messages_wait_for_a_prompt_and_follow_it() {
     for turn in ["One.", "Two.", "Three."] {
         bed.scripted.push(turn);
     }
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     agent.follow_up(text("later")).await;
     agent.steer(text("now")).await;
     let queued = agent.queued_messages();
@@ -51,7 +51,7 @@ async fn queued_messages_wait_for_a_prompt_and_follow_it() {
 #[tokio::test]
 async fn cleared_messages_come_back() {
     let bed = Bed::new();
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     agent.steer(text("a")).await;
     agent.follow_up(text("b")).await;
     let cleared = agent.clear_queues().await;
@@ -64,7 +64,7 @@ async fn an_aborted_conversation_goes_on_and_a_stopped_one_says_so() {
     let bed = Bed::new();
     bed.scripted.push(FauxTurn::tool_call("c", "bash", serde_json::json!({"command": "sleep 60"})));
     bed.scripted.push("Again.");
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     let running = tokio::spawn({
         let agent = agent.clone();
         async move { agent.prompt(text("Sleep")).await }
@@ -89,7 +89,7 @@ async fn a_retry_can_be_given_up() {
     let bed = Bed::new();
     bed.write(".pi/agent/settings.json", r#"{"retry": {"baseDelayMs": 60000}}"#);
     bed.scripted.push(FauxTurn::error("529 overloaded_error"));
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     let outcome = tokio::select! {
         outcome = agent.prompt(text("Hi")) => outcome,
         () = async {
@@ -107,7 +107,7 @@ async fn a_retry_can_be_given_up() {
 async fn a_new_model_is_used_recorded_and_brings_its_level() {
     let bed = Bed::new();
     bed.scripted.push("Done.");
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     assert_eq!(agent.set_thinking_level(ThinkingLevel::High).await, ThinkingLevel::High);
     agent.set_model(agent.models().find("faux", "plain").unwrap()).await.unwrap();
     assert_eq!(agent.model().id, "plain");
@@ -121,7 +121,7 @@ async fn a_new_model_is_used_recorded_and_brings_its_level() {
 #[tokio::test]
 async fn a_model_that_cannot_be_used_is_not_taken() {
     let bed = Bed::new();
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     let keyless = agent.models().find("keyless", "k").unwrap();
     let error = agent.set_model(keyless).await.unwrap_err();
     assert!(error.message.starts_with("No API key found for keyless."), "{error}");
@@ -138,13 +138,13 @@ async fn the_scope_is_that_of_the_flags_else_of_the_settings_else_empty() {
         scope.iter().map(|scoped| scoped.model.id.clone()).collect::<Vec<_>>()
     };
     let bed = Bed::new();
-    assert_eq!(ids(&opened(&bed)).await, [""; 0]);
+    assert_eq!(ids(&opened(&bed).await).await, [""; 0]);
     bed.write(".pi/agent/settings.json", r#"{"enabledModels": ["faux/plain", "odd"]}"#);
-    assert_eq!(ids(&opened(&bed)).await, ["plain"]);
-    assert_eq!(ids(&open(&bed, &ModelFlags::default())).await, ["plain"]);
+    assert_eq!(ids(&opened(&bed).await).await, ["plain"]);
+    assert_eq!(ids(&open(&bed, &ModelFlags::default()).await).await, ["plain"]);
     let scope = Some(vec!["faux/*".to_owned()]);
     assert_eq!(
-        ids(&open(&bed, &ModelFlags { scope, ..model("plain") })).await,
+        ids(&open(&bed, &ModelFlags { scope, ..model("plain") }).await).await,
         ["faux-1", "plain"]
     );
 }
@@ -155,7 +155,7 @@ async fn a_scope_found_late_still_warns() {
     bed.write(".pi/agent/settings.json", r#"{"enabledModels": ["odd"]}"#);
     let workspace = bed.workspace("project");
     let session = workspace.session(&SessionFlags::default()).unwrap();
-    let agent = workspace.open(session, &model("faux/plain")).unwrap();
+    let agent = workspace.open(session, &model("faux/plain")).await.unwrap();
     assert_eq!(workspace.warnings().take(), []);
     agent.scope().await;
     let warnings = workspace.warnings().take();
@@ -166,7 +166,7 @@ async fn a_scope_found_late_still_warns() {
 async fn active_tools_are_what_the_model_is_told_of() {
     let bed = Bed::new();
     bed.scripted.push("Done.");
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     assert_eq!(agent.active_tools(), ["read", "bash", "edit", "write"]);
     agent.set_active_tools(&["write", "nobody's", "read"]);
     assert_eq!(agent.active_tools(), ["read", "write"]);
@@ -180,7 +180,7 @@ async fn active_tools_are_what_the_model_is_told_of() {
 #[tokio::test]
 async fn the_name_is_kept_in_the_session() {
     let bed = Bed::new();
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     assert_eq!(agent.name(), None);
     agent.set_name(" Mine ").await.unwrap();
     assert_eq!(agent.name().as_deref(), Some("Mine"));
@@ -208,7 +208,7 @@ async fn hooks_of_others_do_not_remove_the_image_filter_nor_pass_it() {
     let bed = Bed::new();
     bed.write(".pi/agent/settings.json", r#"{"images": {"blockImages": true}}"#);
     bed.scripted.push("Done.");
-    let agent = opened(&bed);
+    let agent = opened(&bed).await;
     agent.set_hooks(vec![Arc::new(AddImage)]);
     agent.prompt(text("Hi")).await.unwrap();
     let context = bed.scripted.contexts().remove(0);

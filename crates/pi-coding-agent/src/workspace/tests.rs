@@ -90,13 +90,14 @@ async fn one_workspace_opens_many_conversations() {
         bed.scripted.push(turn);
         let session = workspace.session(&SessionFlags::default()).unwrap();
         ids.push(session.id().to_owned());
-        let agent = workspace.open(session, &model("faux/faux-1")).unwrap();
+        let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
         let outcome = agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
         assert_eq!(outcome.answer.unwrap().text(), turn);
     }
     let find =
         SessionFlags { source: SessionSource::Find(ids.remove(0)), ..SessionFlags::default() };
-    let resumed = workspace.open(workspace.session(&find).unwrap(), &ModelFlags::default());
+    let session = workspace.session(&find).unwrap();
+    let resumed = workspace.open(session, &ModelFlags::default()).await;
     assert_eq!(resumed.unwrap().messages().last().unwrap().role(), "assistant");
 }
 
@@ -127,7 +128,7 @@ async fn the_directory_of_the_session_counts() {
     let here = bed.workspace("here");
     let there = here.for_directory(&bed.dir("there"));
     let session = there.session(&SessionFlags::default()).unwrap();
-    let agent = here.open(session, &model("faux/faux-1")).unwrap();
+    let agent = here.open(session, &model("faux/faux-1")).await.unwrap();
     assert_eq!(agent.thinking_level().as_str(), "low");
     agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
     assert!(last_prompt(&bed).contains("Rule of there"));
@@ -151,7 +152,7 @@ async fn a_reloaded_workspace_sees_what_has_changed() {
     assert!(workspace.models().find("new", "m").is_some());
     bed.scripted.push("Done.");
     let session = workspace.session(&SessionFlags::default()).unwrap();
-    let agent = workspace.open(session, &model("faux/faux-1")).unwrap();
+    let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
     agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
     assert!(last_prompt(&bed).contains("New rule"));
 }
@@ -164,7 +165,7 @@ async fn a_key_of_the_command_line_goes_to_its_provider_alone() {
     let workspace = bed.workspace("project");
     let session = workspace.session(&SessionFlags::default()).unwrap();
     let flags = ModelFlags { api_key: Some(Secret::new("mine")), ..model("keyless/k") };
-    let agent = workspace.open(session, &flags).unwrap();
+    let agent = workspace.open(session, &flags).await.unwrap();
     for pattern in ["keyless/k", "faux/plain"] {
         let (provider, id) = pattern.split_once('/').unwrap();
         agent.set_model(agent.models().find(provider, id).unwrap()).await.unwrap();
@@ -175,12 +176,12 @@ async fn a_key_of_the_command_line_goes_to_its_provider_alone() {
     assert_eq!(keys, [Some("mine".to_owned()), Some("stored".to_owned())]);
 }
 
-#[test]
-fn certificates_that_cannot_be_read_stop_a_conversation_but_no_list_of_models() {
+#[tokio::test]
+async fn certificates_that_cannot_be_read_stop_a_conversation_but_no_list_of_models() {
     let bed = Bed::new();
     let workspace = bed.workspace_with("project", &[("NODE_EXTRA_CA_CERTS", "/nonexistent.pem")]);
     assert!(workspace.models().find("faux", "faux-1").is_some());
     let session = workspace.session(&SessionFlags::default()).unwrap();
-    let error = workspace.open(session, &model("faux/faux-1")).unwrap_err();
+    let error = workspace.open(session, &model("faux/faux-1")).await.unwrap_err();
     assert_eq!(error.message, "Cannot read the certificates in /nonexistent.pem");
 }
