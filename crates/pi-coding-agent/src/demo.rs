@@ -17,13 +17,16 @@ use crate::models::{ProviderKey, RegisteredProvider, Visibility};
 const PROVIDER: &str = "faux";
 const MODEL: &str = "demo";
 
-/// Whether the command line names the demo: `--model faux/demo`, or the provider beside it.
+/// Whether the command line names the demo: `--model faux/demo`, or the provider beside it, in any
+/// case and with any thinking level.
 pub(crate) fn is_asked_for(provider: Option<&str>, pattern: Option<&str>) -> bool {
     let Some(pattern) = pattern else { return false };
-    match provider {
-        Some(provider) => provider == PROVIDER && pattern == MODEL,
-        None => pattern.split_once('/') == Some((PROVIDER, MODEL)),
-    }
+    let (named, id) = match provider {
+        Some(provider) => (provider, pattern),
+        None => pattern.split_once('/').unwrap_or_default(),
+    };
+    let id = id.split_once(':').map_or(id, |(id, _level)| id);
+    named.eq_ignore_ascii_case(PROVIDER) && id.eq_ignore_ascii_case(MODEL)
 }
 
 /// The demo's model and the script it plays.
@@ -138,4 +141,25 @@ fn results_of_last_prompt(context: &Context) -> Vec<&ToolResultMessage> {
 
 fn text_of(result: &ToolResultMessage) -> String {
     result.content.iter().filter_map(InputBlock::as_text).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_is_known_by_all_its_names() {
+        let cases = [
+            (None, Some("faux/demo"), true),
+            (None, Some("Faux/Demo:high"), true),
+            (Some("faux"), Some("demo"), true),
+            (Some("FAUX"), Some("demo:off"), true),
+            (None, Some("demo"), false),
+            (None, Some("other/demo"), false),
+            (None, None, false),
+        ];
+        for (provider, pattern, expected) in cases {
+            assert_eq!(is_asked_for(provider, pattern), expected, "{provider:?} {pattern:?}");
+        }
+    }
 }

@@ -76,14 +76,17 @@ fn current_directory() -> Result<PathBuf, AppError> {
     Ok(cwd)
 }
 
-/// The demo begins in a project of its own, unless it goes on with a session.
+/// The demo begins in a project of its own: its script may not run in anybody else's.
 fn demo_project(options: &CliOptions, env: &Env) -> Result<Option<PathBuf>, AppError> {
     let model = &options.model;
     if !demo::is_asked_for(model.provider.as_deref(), model.pattern.as_deref())
         || options.list_models.is_some()
-        || options.session.source != SessionSource::New
     {
         return Ok(None);
+    }
+    if options.session.source != SessionSource::New {
+        return Err(AppError::user("faux/demo begins in a project of its own")
+            .with_hint("Leave out -c, --session and --session-id."));
     }
     let temp_dir = env.temp_dir();
     let project = demo::make_project(&temp_dir).context(ErrorKind::Internal, || {

@@ -54,3 +54,16 @@ async fn the_demo_is_never_chosen_by_itself() {
     let list = bare(&scratch).args(["--list-models", "faux"]).run().await;
     assert!(!list.stdout.contains("demo"), "{}", list.stdout);
 }
+
+#[tokio::test]
+async fn the_demo_never_runs_its_script_in_somebody_elses_folder() {
+    let scratch = Scratch::new().unwrap();
+    for session in [["-c", "--offline"], ["--session-id", "mine"]] {
+        let args = [session.as_slice(), &["--model", "faux/demo:high", "-p", "go"]].concat();
+        let ended = bare(&scratch).args(args).run().await;
+        assert_eq!(ended.code, Some(1));
+        let told = "Error: faux/demo begins in a project of its own\n";
+        assert!(ended.stderr.starts_with(told), "{}", ended.stderr);
+    }
+    assert_eq!(std::fs::read_dir(scratch.ws()).unwrap().count(), 0);
+}
