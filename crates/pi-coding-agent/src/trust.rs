@@ -155,7 +155,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let root = fs::canonicalize(dir.path()).unwrap();
             fs::create_dir_all(root.join("home/.pi/agent")).unwrap();
-            for file in files.iter().chain(&["home/work/sub/"]) {
+            for file in files.iter().chain(&["home/project/sub/"]) {
                 let path = root.join(file);
                 if file.ends_with('/') {
                     fs::create_dir_all(path).unwrap();
@@ -195,21 +195,21 @@ mod tests {
     #[test]
     fn only_resources_that_act_need_trust() {
         for (file, needs_trust) in [
-            ("home/work/.pi/settings.json", true),
-            ("home/work/.pi/mcp.json", true),
-            ("home/work/.pi/SYSTEM.md", true),
-            ("home/work/.pi/APPEND_SYSTEM.md", true),
-            ("home/work/.pi/extensions/", true),
-            ("home/work/.pi/skills/", true),
-            ("home/work/.pi/prompts/", true),
-            ("home/work/.pi/themes/", true),
-            ("home/work/.agents/skills/", true),
-            ("home/work/.pi/", false),
-            ("home/work/.pi/other.json", false),
-            ("home/work/AGENTS.md", false),
+            ("home/project/.pi/settings.json", true),
+            ("home/project/.pi/mcp.json", true),
+            ("home/project/.pi/SYSTEM.md", true),
+            ("home/project/.pi/APPEND_SYSTEM.md", true),
+            ("home/project/.pi/extensions/", true),
+            ("home/project/.pi/skills/", true),
+            ("home/project/.pi/prompts/", true),
+            ("home/project/.pi/themes/", true),
+            ("home/project/.agents/skills/", true),
+            ("home/project/.pi/", false),
+            ("home/project/.pi/other.json", false),
+            ("home/project/AGENTS.md", false),
             ("home/.agents/skills/", false),
         ] {
-            let decision = Scratch::new(&[file]).decide("home/work", None, ProjectTrust::Ask);
+            let decision = Scratch::new(&[file]).decide("home/project", None, ProjectTrust::Ask);
             assert_eq!(decision.trusted, !needs_trust, "{file}");
             let expected =
                 if needs_trust { TrustReason::Default } else { TrustReason::NothingToTrust };
@@ -219,48 +219,48 @@ mod tests {
 
     #[test]
     fn a_parents_pi_does_not_count_but_its_shared_skills_do() {
-        let scratch = Scratch::new(&["home/work/.pi/settings.json"]);
-        assert!(scratch.decide("home/work/sub", None, ProjectTrust::Ask).trusted);
-        let scratch = Scratch::new(&["home/work/.agents/skills/"]);
-        assert!(!scratch.decide("home/work/sub", None, ProjectTrust::Ask).trusted);
+        let scratch = Scratch::new(&["home/project/.pi/settings.json"]);
+        assert!(scratch.decide("home/project/sub", None, ProjectTrust::Ask).trusted);
+        let scratch = Scratch::new(&["home/project/.agents/skills/"]);
+        assert!(!scratch.decide("home/project/sub", None, ProjectTrust::Ask).trusted);
     }
 
     #[test]
     fn the_default_decides_where_nobody_else_does() {
-        let scratch = Scratch::new(&["home/work/.pi/settings.json"]);
+        let scratch = Scratch::new(&["home/project/.pi/settings.json"]);
         for (default, trusted) in
             [(ProjectTrust::Ask, false), (ProjectTrust::Never, false), (ProjectTrust::Always, true)]
         {
-            assert_eq!(scratch.decide("home/work", None, default).trusted, trusted);
+            assert_eq!(scratch.decide("home/project", None, default).trusted, trusted);
         }
     }
 
     #[test]
     fn flags_beat_what_is_saved() {
-        let scratch = Scratch::new(&["home/work/.pi/settings.json"]);
-        scratch.save(&[("home/work", false.into())]);
+        let scratch = Scratch::new(&["home/project/.pi/settings.json"]);
+        scratch.save(&[("home/project", false.into())]);
         for approve in [true, false] {
-            let decision = scratch.decide("home/work", Some(approve), ProjectTrust::Always);
+            let decision = scratch.decide("home/project", Some(approve), ProjectTrust::Always);
             assert_eq!((decision.trusted, decision.reason), (approve, TrustReason::Flag));
         }
     }
 
     #[test]
     fn the_nearest_saved_decision_counts() {
-        let work = "home/work";
+        let work = "home/project";
         type Case<'a> = (&'a [(&'a str, Value)], &'a str, bool);
         let cases: &[Case<'_>] = &[
             (&[(work, true.into())], work, true),
-            (&[(work, true.into())], "home/work/sub", true),
-            (&[("home", true.into()), (work, false.into())], "home/work/sub", false),
-            (&[("home/work/", true.into())], work, true),
+            (&[(work, true.into())], "home/project/sub", true),
+            (&[("home", true.into()), (work, false.into())], "home/project/sub", false),
+            (&[("home/project/", true.into())], work, true),
             (&[("home/wor", true.into())], work, false),
-            (&[("home/work/sub", true.into())], work, false),
+            (&[("home/project/sub", true.into())], work, false),
             (&[(work, Value::Null), ("home", true.into())], work, true),
             (&[(work, "yes".into())], work, false),
         ];
         for (saved, cwd, trusted) in cases {
-            let scratch = Scratch::new(&["home/work/.pi/SYSTEM.md", "home/work/sub/.pi/SYSTEM.md"]);
+            let scratch = Scratch::new(&["home/project/.pi/SYSTEM.md", "home/project/sub/.pi/SYSTEM.md"]);
             let decision = scratch.save(saved).decide(cwd, None, ProjectTrust::Ask);
             assert_eq!(decision.trusted, *trusted, "{saved:?} {cwd}");
         }
@@ -269,34 +269,34 @@ mod tests {
     #[test]
     fn a_saved_no_counts_even_with_nothing_to_trust() {
         let scratch = Scratch::new(&[]);
-        scratch.save(&[("home/work", false.into())]);
-        let decision = scratch.decide("home/work", None, ProjectTrust::Always);
+        scratch.save(&[("home/project", false.into())]);
+        let decision = scratch.decide("home/project", None, ProjectTrust::Always);
         assert!(!decision.trusted);
-        assert_eq!(decision.reason, TrustReason::Saved(scratch.root.join("home/work")));
+        assert_eq!(decision.reason, TrustReason::Saved(scratch.root.join("home/project")));
     }
 
     #[cfg(unix)]
     #[test]
     fn links_to_a_directory_are_the_directory() {
-        let scratch = Scratch::new(&["home/work/.pi/SYSTEM.md"]);
-        std::os::unix::fs::symlink(scratch.root.join("home/work"), scratch.root.join("link"))
+        let scratch = Scratch::new(&["home/project/.pi/SYSTEM.md"]);
+        std::os::unix::fs::symlink(scratch.root.join("home/project"), scratch.root.join("link"))
             .unwrap();
-        scratch.save(&[("home/work", true.into())]);
+        scratch.save(&[("home/project", true.into())]);
         assert!(scratch.decide("link", None, ProjectTrust::Ask).trusted);
     }
 
     #[test]
     fn an_unreadable_store_means_no() {
         for text in ["bad", "[]", ""] {
-            let scratch = Scratch::new(&["home/work/.pi/SYSTEM.md"]);
-            let decision = scratch.save_text(text).decide("home/work", None, ProjectTrust::Always);
+            let scratch = Scratch::new(&["home/project/.pi/SYSTEM.md"]);
+            let decision = scratch.save_text(text).decide("home/project", None, ProjectTrust::Always);
             assert_eq!(
                 (decision.trusted, decision.reason),
                 (false, TrustReason::UnreadableStore),
                 "{text:?}"
             );
             assert!(decision.warning.unwrap().0.contains("trust.json"), "{text:?}");
-            assert!(scratch.decide("home/work", Some(true), ProjectTrust::Ask).trusted);
+            assert!(scratch.decide("home/project", Some(true), ProjectTrust::Ask).trusted);
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
     fn the_agent_dir_is_never_a_project() {
         let scratch = Scratch::new(&["home/.pi/agent/settings.json", "home/.pi/agent/SYSTEM.md"]);
         assert!(scratch.decide("home", None, ProjectTrust::Ask).trusted);
-        let work = scratch.root.join("home/work");
+        let work = scratch.root.join("home/project");
         let pi = work.join(".pi");
         assert_eq!(project_dir(&work, &pi), None, "the agent dir itself");
         assert_eq!(project_dir(&work, &scratch.root), Some(pi));
