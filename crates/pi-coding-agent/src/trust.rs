@@ -260,7 +260,8 @@ mod tests {
             (&[(work, "yes".into())], work, false),
         ];
         for (saved, cwd, trusted) in cases {
-            let scratch = Scratch::new(&["home/project/.pi/SYSTEM.md", "home/project/sub/.pi/SYSTEM.md"]);
+            let scratch =
+                Scratch::new(&["home/project/.pi/SYSTEM.md", "home/project/sub/.pi/SYSTEM.md"]);
             let decision = scratch.save(saved).decide(cwd, None, ProjectTrust::Ask);
             assert_eq!(decision.trusted, *trusted, "{saved:?} {cwd}");
         }
@@ -289,7 +290,8 @@ mod tests {
     fn an_unreadable_store_means_no() {
         for text in ["bad", "[]", ""] {
             let scratch = Scratch::new(&["home/project/.pi/SYSTEM.md"]);
-            let decision = scratch.save_text(text).decide("home/project", None, ProjectTrust::Always);
+            let decision =
+                scratch.save_text(text).decide("home/project", None, ProjectTrust::Always);
             assert_eq!(
                 (decision.trusted, decision.reason),
                 (false, TrustReason::UnreadableStore),

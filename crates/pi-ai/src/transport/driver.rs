@@ -4,12 +4,15 @@
 //! waits is at most what one chunk of the body holds; a slow reader slows the server down.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use reqwest::Response;
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::client::HttpTransport;
 use super::failure;
@@ -71,7 +74,14 @@ pub(super) struct HttpSource {
     began: Instant,
     /// When the wait for the next bytes began; kept over dropped `advance` calls like the stage.
     waiting_since: Option<tokio::time::Instant>,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    alarm: Alarm,
 }
+
+/// Rings when nothing came for too long. One timer serves the whole answer: an answer comes in
+/// thousands of pieces, and setting a timer costs more than reading one.
+#[derive(Default)]
+struct Alarm(Option<Pin<Box<Sleep>>>);
 
 enum Stage {
     /// Kept over dropped `advance` calls, so that a reader may give up waiting and come back.
@@ -106,6 +116,8 @@ impl HttpSource {
             stage: Stage::Opening(Box::pin(Arc::clone(&call).open(context))),
             began: Instant::now(),
             waiting_since: None,
+            cancelled: Box::pin(call.options.cancel.clone().cancelled_owned()),
+            alarm: Alarm::default(),
             call,
         }
     }
@@ -117,37 +129,33 @@ impl HttpSource {
         true
     }
 
-    /// Waits for the network or the caller's cancellation. `None` when all is over.
+    /// Waits for the network or the caller's cancellation, which goes first. `None` when all is
+    /// over.
     async fn wait(&mut self) -> Option<Step> {
-        let cancel = &self.call.options.cancel;
-        if cancel.is_cancelled() && !matches!(self.stage, Stage::Over) {
-            return Some(Step::Aborted);
-        }
         let since = *self.waiting_since.get_or_insert_with(tokio::time::Instant::now);
         let is_whole = self.decoder.is_whole();
         let patience = match self.call.patience() {
             patience if !is_whole => patience,
             patience => Some(patience.map_or(END_GRACE, |patience| patience.min(END_GRACE))),
         };
-        let silent_at = patience.map(|patience| since + patience);
-        // Data that is there is taken without touching timer or token.
-        Some(match &mut self.stage {
+        let Self { call, stage, cancelled, alarm, .. } = self;
+        Some(match stage {
             Stage::Over => return None,
             Stage::Opening(opening) => tokio::select! {
                 biased;
+                () = cancelled => Step::Aborted,
                 opened = opening => Step::Opened(opened),
-                () = cancel.cancelled() => Step::Aborted,
             },
             Stage::Reading(response) => tokio::select! {
                 biased;
+                () = cancelled => Step::Aborted,
                 chunk = response.chunk() => match chunk {
                     Ok(Some(chunk)) => Step::Chunk(chunk),
                     Ok(None) => Step::End,
                     Err(error) => Step::Broken(failure::broken_body(&error)),
                 },
-                () = cancel.cancelled() => Step::Aborted,
-                () = moment(silent_at) => {
-                    if is_whole { Step::End } else { Step::Broken(self.call.silence()) }
+                () = alarm.rings(patience.map(|patience| since + patience)) => {
+                    if is_whole { Step::End } else { Step::Broken(call.silence()) }
                 }
             },
         })
@@ -219,10 +227,20 @@ fn event(
     }
 }
 
-async fn moment(at: Option<tokio::time::Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
+impl Alarm {
+    /// Waits for the moment; for ever if there is none.
+    async fn rings(&mut self, at: Option<tokio::time::Instant>) {
+        let Some(at) = at else { return std::future::pending().await };
+        let timer = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if timer.deadline() > at {
+            timer.as_mut().reset(at);
+        }
+        // The timer may still be set for an earlier piece.
+        while timer.deadline() < at {
+            timer.as_mut().await;
+            timer.as_mut().reset(at);
+        }
+        timer.as_mut().await;
     }
 }
 

@@ -4,6 +4,8 @@
 //! lines), and bends two of them for real servers: an unterminated last event still counts, and
 //! bytes that are no UTF-8 become U+FFFD as JavaScript's decoder does.
 
+use std::borrow::Cow;
+
 /// Largest line or event taken, in bytes. Nothing a model sends comes near it; without a bound a
 /// broken server could fill the memory.
 pub const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
@@ -94,7 +96,11 @@ impl SseParser {
             self.dispatch(on_event);
             return Ok(());
         }
-        let text = String::from_utf8_lossy(line);
+        // Nearly every line is good, and checking is much faster than repairing.
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         let (field, value) = split_field(&text);
         match field {
             "data" => {
