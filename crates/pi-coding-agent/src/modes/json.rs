@@ -2,13 +2,16 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::SessionEvent;
 use pi_agent::harness::SessionListener;
 use pi_agent::session::Header;
+use pi_agent::{AgentEvent, SessionEvent};
+use pi_ai::{AssistantEvent, Usage};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
@@ -48,6 +51,7 @@ impl Records {
         let recorder = Arc::new(Recorder {
             writer: Arc::clone(&self.writer),
             silent: CancellationToken::new(),
+            usage: WrittenUsage::default(),
             session: session.clone(),
         });
         let listener: Arc<dyn SessionListener> = Arc::<Recorder>::clone(&recorder);
@@ -91,6 +95,7 @@ struct Recorder {
     /// Cancelled when nothing more is to be told.
     silent: CancellationToken,
     session: AgentSession,
+    usage: WrittenUsage,
 }
 
 impl Audience for Recorder {
@@ -113,15 +118,90 @@ async fn flush(writer: &LineWriter) {
 impl SessionListener for Recorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            if self.silent.is_cancelled() {
+                return;
+            }
+            let update = match event {
+                SessionEvent::Agent(AgentEvent::MessageUpdate {
+                    usage,
+                    assistant_message_event,
+                }) => self
+                    .usage
+                    .written(usage)
+                    .map(|usage| Update::new(usage, assistant_message_event)),
+                _ => None,
+            };
+            let line = async {
+                match &update {
+                    Some(update) => self.writer.line(update).await,
+                    None => self.writer.line(event).await,
+                }
+            };
             let written = tokio::select! {
                 biased;
+                written = line => written,
                 () = self.silent.cancelled() => return,
-                written = self.writer.line(event) => written,
             };
             if written.is_err() {
                 self.fall_silent();
                 self.session.stop();
             }
         })
+    }
+}
+
+/// A `message_update` as the event itself is written, but for its usage being written already.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Update<'a> {
+    r#type: &'static str,
+    usage: Arc<RawValue>,
+    assistant_message_event: &'a AssistantEvent,
+}
+
+impl<'a> Update<'a> {
+    fn new(usage: Arc<RawValue>, assistant_message_event: &'a AssistantEvent) -> Self {
+        Self { r#type: "message_update", usage, assistant_message_event }
+    }
+}
+
+/// The usage written last. It is most of a delta's record and nearly always the same.
+#[derive(Default)]
+struct WrittenUsage(Mutex<Option<(Usage, Arc<RawValue>)>>);
+
+impl WrittenUsage {
+    /// `None` where it cannot be written, which plain numbers always can.
+    fn written(&self, usage: &Usage) -> Option<Arc<RawValue>> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref() {
+            Some((same, text)) if same == usage => Some(Arc::clone(text)),
+            _ => {
+                let text: Arc<RawValue> = to_raw_value(usage).ok()?.into();
+                *last = Some((usage.clone(), Arc::clone(&text)));
+                Some(text)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_is_written_as_its_event_is() {
+        let written = WrittenUsage::default();
+        for input in [0, 7, 7] {
+            let mut usage = Usage { input, ..Usage::default() };
+            usage.cost.input = 0.1;
+            let delta = AssistantEvent::TextDelta { content_index: 0, delta: "x".to_owned() };
+            let update =
+                serde_json::to_string(&Update::new(written.written(&usage).unwrap(), &delta));
+            let event = SessionEvent::Agent(AgentEvent::MessageUpdate {
+                usage,
+                assistant_message_event: delta,
+            });
+            assert_eq!(update.unwrap(), serde_json::to_string(&event).unwrap());
+        }
     }
 }
