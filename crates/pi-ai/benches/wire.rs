@@ -19,7 +19,8 @@ use serde_json::{Map, Value, json};
 const DELTAS: usize = 20_000;
 const CHUNK_BYTES: usize = 16 * 1024;
 /// Long enough that memory, not instructions, decides.
-const MESSAGES: usize = 10_000;
+/// A long day's conversation, and one far beyond.
+const MESSAGES: [usize; 2] = [1_000, 10_000];
 
 fn wires() -> [(&'static str, Box<dyn HttpWire>, String); 2] {
     [
@@ -54,19 +55,22 @@ fn decode(c: &mut Criterion) {
 }
 
 fn request(c: &mut Criterion) {
-    let mut group = c.benchmark_group("build a request of 10,000 messages");
-    for (api, wire, _) in wires() {
-        let model = model(api);
-        let context = history(&model);
-        let options = StreamOptions { api_key: Some("key".to_owned()), ..StreamOptions::default() };
-        group.bench_function(api, |b| {
-            b.iter(|| {
-                let request = wire.request(&model, &context, &options);
-                black_box(request.map(|request| request.body.bytes().len()))
+    for messages in MESSAGES {
+        let mut group = c.benchmark_group(format!("build a request of {messages} messages"));
+        for (api, wire, _) in wires() {
+            let model = model(api);
+            let context = history(&model, messages);
+            let options =
+                StreamOptions { api_key: Some("key".to_owned()), ..StreamOptions::default() };
+            group.bench_function(api, |b| {
+                b.iter(|| {
+                    let request = wire.request(&model, &context, &options);
+                    black_box(request.map(|request| request.body.bytes().len()))
+                });
             });
-        });
+        }
+        group.finish();
     }
-    group.finish();
 }
 
 fn model(api: &str) -> Model {
@@ -78,9 +82,9 @@ fn model(api: &str) -> Model {
     serde_json::from_value(model).unwrap_or_else(|error| unreachable!("a fixed model: {error}"))
 }
 
-fn history(model: &Model) -> Context {
-    let mut messages = Vec::with_capacity(MESSAGES);
-    for n in 0..MESSAGES / 4 {
+fn history(model: &Model, length: usize) -> Context {
+    let mut messages = Vec::with_capacity(length);
+    for n in 0..length / 4 {
         messages.push(Message::User(Arc::new(UserMessage {
             content: UserContent::Blocks(vec![InputBlock::text("Look into the next file.")]),
             timestamp: 1,
