@@ -128,9 +128,12 @@ pub(crate) fn report(error: &AppError) {
     complain(&error.report());
 }
 
-/// Puts one line on standard error. Losing that stream loses nothing else.
+/// Puts one line on standard error, for a terminal without control characters: the text may be a
+/// server's. Losing that stream loses nothing else.
 pub(crate) fn complain(text: &str) {
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    let mut err = io::stderr().lock();
+    let text = if err.is_terminal() { without_controls(text) } else { text.into() };
+    drop(writeln!(err, "{text}"));
 }
 
 /// Puts text on standard output. A reader that left is no error: it has what it wanted. A terminal

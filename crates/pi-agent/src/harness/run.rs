@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_ai::{AssistantMessage, InputBlock, StopReason, ToolResultMessage};
+use pi_ai::{AssistantMessage, StopReason, ToolResultMessage};
 
 use super::retry::Verdict;
 use super::state::RunTokens;
@@ -14,9 +14,6 @@ use crate::agent::AgentError;
 use crate::event::SessionEvent;
 use crate::message::AgentMessage;
 use crate::session::{EntryBody, SessionError};
-
-/// Result of tool calls that a dropped prompt left without one.
-const NO_RESULT: &str = "No result provided";
 
 /// How a prompt ended.
 #[derive(Debug, Clone)]
@@ -150,17 +147,9 @@ impl Inner {
                 }
                 AgentMessage::Assistant(answer) => {
                     for call in answer.tool_calls().filter(|c| !answered.contains(c.id.as_str())) {
-                        let message = AgentMessage::ToolResult(Arc::new(ToolResultMessage {
-                            tool_call_id: call.id.clone(),
-                            tool_name: call.name.clone(),
-                            content: vec![InputBlock::text(NO_RESULT)],
-                            details: None,
-                            usage: None,
-                            nested_calls: None,
-                            is_error: true,
-                            duration_ms: None,
-                            timestamp: pi_ai::now_ms(),
-                        }));
+                        let message = AgentMessage::ToolResult(Arc::new(
+                            ToolResultMessage::missing(call, pi_ai::now_ms()),
+                        ));
                         self.agent.append_message(message.clone());
                         self.store_or_keep(EntryBody::Message { message });
                     }

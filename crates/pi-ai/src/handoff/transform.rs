@@ -11,8 +11,6 @@ use crate::types::{
 
 const USER_IMAGE_OMITTED: &str = "(image omitted: model does not support images)";
 const TOOL_IMAGE_OMITTED: &str = "(tool image omitted: model does not support images)";
-const NO_RESULT: &str = "No result provided";
-
 pub(super) fn transform(messages: Vec<Message>, rules: &HandoffRules<'_>) -> Vec<Message> {
     let mut transform = Transform {
         rules,
@@ -96,17 +94,10 @@ impl Transform<'_> {
         if let Some(open) = self.open.take() {
             let missing = open.answer.tool_calls().zip(open.answered).filter(|(_, done)| !done);
             self.out.extend(missing.map(|(call, _)| {
-                Message::ToolResult(Arc::new(ToolResultMessage {
-                    tool_call_id: call.id.clone(),
-                    tool_name: call.name.clone(),
-                    content: vec![InputBlock::text(NO_RESULT)],
-                    details: None,
-                    usage: None,
-                    nested_calls: None,
-                    is_error: true,
-                    duration_ms: None,
-                    timestamp: open.answer.timestamp,
-                }))
+                Message::ToolResult(Arc::new(ToolResultMessage::missing(
+                    call,
+                    open.answer.timestamp,
+                )))
             }));
         }
         self.out.append(&mut self.held);

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use reqwest::Response;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::client::HttpTransport;
 use super::failure;
-use super::send::{Call, Failure};
+use super::send::{Call, Failure, MAX_ERROR_BODY, is_page};
 use super::sse::{EventTooLarge, SseParser};
 use crate::event::{AssistantEvent, MessageBuilder};
 use crate::protocol::{Decoder, HttpWire, Interruption, Protocol};
@@ -74,6 +75,8 @@ pub(super) struct HttpSource {
     began: Instant,
     /// When the wait for the next bytes began; kept over dropped `advance` calls like the stage.
     waiting_since: Option<tokio::time::Instant>,
+    /// The beginning of a body that says to be no stream, until an event shows that it is one.
+    page: Option<Vec<u8>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     alarm: Alarm,
 }
@@ -116,6 +119,7 @@ impl HttpSource {
             stage: Stage::Opening(Box::pin(Arc::clone(&call).open(context))),
             began: Instant::now(),
             waiting_since: None,
+            page: None,
             cancelled: Box::pin(call.options.cancel.clone().cancelled_owned()),
             alarm: Alarm::default(),
             call,
@@ -163,15 +167,26 @@ impl HttpSource {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Opened(Ok(response)) => self.stage = Stage::Reading(Box::new(response)),
+            Step::Opened(Ok(response)) => {
+                self.page = is_page(&response).then(Vec::new);
+                self.stage = Stage::Reading(Box::new(response));
+            }
             Step::Opened(Err(failed)) => {
                 self.builder.message_mut().retry_after_ms = failed.retry_after_ms;
                 self.break_off(failed.text);
             }
             Step::Chunk(bytes) => self.decode(&bytes),
             Step::End => {
-                let Self { call, builder, decoder, parser, .. } = self;
-                parser.finish(|name, data| event(call, decoder.as_mut(), builder, name, data));
+                let Self { call, builder, decoder, parser, page, .. } = self;
+                parser.finish(|name, data| {
+                    *page = None;
+                    event(call, decoder.as_mut(), builder, name, data);
+                });
+                if let Some(page) = page.take().filter(|page| !page.is_empty()) {
+                    let body = String::from_utf8_lossy(&page);
+                    let text = call.wire.error_text(&call.model, StatusCode::OK.as_u16(), &body);
+                    return self.break_off(text);
+                }
                 decoder.end(builder);
                 self.break_off("Stream ended without its closing event".to_owned());
             }
@@ -188,9 +203,15 @@ impl HttpSource {
     }
 
     fn decode(&mut self, bytes: &[u8]) {
-        let Self { call, builder, decoder, parser, .. } = self;
-        let parsed =
-            parser.push(bytes, |name, data| event(call, decoder.as_mut(), builder, name, data));
+        let Self { call, builder, decoder, parser, page, .. } = self;
+        if let Some(page) = page {
+            let room = MAX_ERROR_BODY.saturating_sub(page.len());
+            page.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        }
+        let parsed = parser.push(bytes, |name, data| {
+            *page = None;
+            event(call, decoder.as_mut(), builder, name, data);
+        });
         if let Err(too_large @ EventTooLarge) = parsed {
             self.take(Step::Broken(too_large.to_string()));
         } else if self.builder.is_ended()

@@ -16,7 +16,7 @@ use crate::types::Context;
 use crate::types::{Model, StreamOptions};
 
 /// Largest error body read, in bytes: far more than any text shown, far less than memory.
-const MAX_ERROR_BODY: usize = 256 * 1024;
+pub(super) const MAX_ERROR_BODY: usize = 256 * 1024;
 
 /// Headers whose value is a secret.
 const KEY_HEADERS: [&str; 5] =
@@ -131,7 +131,7 @@ impl Call {
         if let Some(hooks) = &self.options.hooks {
             hooks.on_response(response.status().as_u16(), response.headers(), &self.model).await;
         }
-        if response.status().is_success() && !is_page(&response) {
+        if response.status().is_success() {
             return Ok(response);
         }
         Err(self.refused(response).await)
@@ -183,9 +183,9 @@ impl Call {
     }
 }
 
-/// Whether an answer is no stream but a page or a JSON text: a portal, a wrong address, or an error
-/// behind a good status.
-fn is_page(response: &Response) -> bool {
+/// Whether an answer says to be no stream but a page or a JSON text: a portal, a wrong address, or
+/// an error behind a good status. Some servers say so of streams too.
+pub(super) fn is_page(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("text/html") || kind.starts_with("application/json"))
 }

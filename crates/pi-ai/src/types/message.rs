@@ -293,6 +293,23 @@ pub struct ToolResultMessage {
     pub timestamp: i64,
 }
 
+impl ToolResultMessage {
+    /// Stands in for the result of a call that never got one; no provider takes a call without.
+    pub fn missing(call: &super::ToolCall, timestamp: i64) -> Self {
+        Self {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            content: vec![InputBlock::text("No result provided")],
+            details: None,
+            usage: None,
+            nested_calls: None,
+            is_error: true,
+            duration_ms: None,
+            timestamp,
+        }
+    }
+}
+
 /// Calls a tool made to other tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NestedCalls {

@@ -86,10 +86,14 @@ mod tests {
     #[tokio::test]
     async fn an_abort_does_not_wait_for_the_command_that_prints_the_key() {
         let dir = tempfile::tempdir().unwrap();
-        let done = dir.path().join("done");
+        let file = |name: &str| dir.path().join(name);
+        let (started, go, done) = (file("started"), file("go"), file("done"));
         let config = serde_json::json!({"providers": {"p": {
             "baseUrl": "http://h", "api": "a", "models": [{"id": "m"}],
-            "apiKey": format!("!sleep 1; touch '{}'; echo k", done.display()),
+            "apiKey": format!(
+                "!cd '{}'; touch started; until [ -e go ]; do sleep 0.05; done; touch done; echo k",
+                dir.path().display()
+            ),
         }}});
         let config = ModelsConfig::parse(&dir.path().join("models.json"), &config.to_string());
         let credentials = Credentials::read(&dir.path().join("auth.json"));
@@ -104,12 +108,19 @@ mod tests {
         let agent = Agent::new(AgentConfig::new(model, Arc::new(ModelDoor::new(registry, None))));
         let run = agent.prompt(vec![AgentMessage::user(vec![InputBlock::text("Hi")], 0)]);
         let stop = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            while !started.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             agent.abort();
         };
         let (run, ()) = tokio::join!(run, stop);
         run.unwrap();
         assert!(!done.exists(), "the command had ended before the run did");
+        // Lets the command end, which the test would else wait for.
+        std::fs::write(go, "").unwrap();
+        while !done.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let messages = agent.messages();
         let Some(AgentMessage::Assistant(answer)) = messages.last() else {
             panic!("no answer: {messages:?}")

@@ -171,6 +171,18 @@ async fn a_page_behind_a_good_status_is_shown_and_not_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_stream_that_says_to_be_json_is_read_as_a_stream() {
+    let body = format!(
+        "{}{}data: [DONE]\n\n",
+        chunk(&serde_json::json!({"content": "fine"}), None),
+        chunk(&serde_json::json!({}), Some("stop"))
+    );
+    let reply = Reply::status(200, body).header("content-type", "application/json");
+    let message = complete(reply, options()).await;
+    assert_eq!((message.text().as_str(), message.stop_reason), ("fine", StopReason::Stop));
+}
+
+#[tokio::test]
 async fn a_key_the_server_repeats_is_taken_out_of_the_text() {
     let key = "sk-very-secret-1234";
     let refused = || Reply::error(401, &format!("Incorrect API key provided: {key}"));
