@@ -24,14 +24,14 @@ use crate::tool::Tool;
 mod listener;
 mod patch;
 mod record;
-mod retry;
 mod run;
 mod state;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
+pub use crate::retry::RetrySettings;
 pub use listener::{SessionListener, SessionListenerId};
-pub use retry::RetrySettings;
 pub use run::RunOutcome;
 
 use listener::Listeners;

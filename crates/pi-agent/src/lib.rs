@@ -6,11 +6,13 @@
 
 pub mod agent;
 pub mod agent_loop;
+pub mod compaction;
 pub mod event;
 pub mod harness;
 pub mod hooks;
 pub mod message;
 pub mod queue;
+pub mod retry;
 pub mod session;
 pub mod tool;
 

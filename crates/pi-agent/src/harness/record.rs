@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, StopReason};
 
 use super::Inner;
-use super::retry::{Verdict, judge};
 use super::state::Answer;
+use super::verdict::{Verdict, judge};
 use crate::agent::AgentListener;
 use crate::event::{AgentEvent, SessionEvent};
 use crate::message::AgentMessage;

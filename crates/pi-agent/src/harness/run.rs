@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use pi_ai::{AssistantMessage, StopReason, ToolResultMessage};
 
-use super::retry::Verdict;
 use super::state::RunTokens;
+use super::verdict::Verdict;
 use super::{HarnessError, Inner};
 use crate::agent::AgentError;
 use crate::event::SessionEvent;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use pi_ai::{AssistantMessage, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
-use super::retry::{RetrySettings, Verdict};
+use super::verdict::Verdict;
 use super::{HarnessError, Inner};
 use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::retry::RetrySettings;
 use crate::session::{Diagnostic, Entry, EntryBody, PromptState, SessionContext, SessionError};
 
 pub(super) struct State {

@@ -1,8 +1,6 @@
-//! Whether and when a failed answer is tried again.
-
-use pi_ai::{AssistantMessage, StopReason};
-
-use super::record::error_text;
+//! How failed requests are tried again: how often, and after which wait.
+//!
+//! Owns: the numbers. Never: decides which failures deserve it, or waits.
 
 /// How failed answers are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,53 +21,19 @@ impl Default for RetrySettings {
 }
 
 impl RetrySettings {
+    /// Whether another attempt is allowed after `attempt` retries.
+    pub(crate) fn allows(&self, attempt: u32) -> bool {
+        self.enabled && attempt < self.max_retries
+    }
+
     /// Milliseconds to wait before retry `attempt`, counted from 1. Never less than the server
     /// asked for, unless that is beyond the longest wait.
-    fn delay_ms(&self, attempt: u32, retry_after_ms: Option<u64>) -> u64 {
+    pub(crate) fn delay_ms(&self, attempt: u32, retry_after_ms: Option<u64>) -> u64 {
         let doublings = attempt.saturating_sub(1);
         let factor = 1u64.checked_shl(doublings).unwrap_or(u64::MAX);
         let delay = self.base_delay_ms.saturating_mul(factor);
         delay.max(retry_after_ms.unwrap_or(0)).min(self.max_agent_delay_ms)
     }
-}
-
-/// What to do when a run has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Nothing: it went well, was aborted, or failed for good.
-    Final,
-    /// The context was too long for the model; the same request would fail again.
-    Overflow,
-    Retry {
-        delay_ms: u64,
-        max_attempts: u32,
-        error: String,
-    },
-}
-
-/// Judges a run by its last answer. `attempt`: retries made so far.
-pub(super) fn judge(
-    answer: &AssistantMessage,
-    settings: &RetrySettings,
-    attempt: u32,
-    context_window: u64,
-) -> Verdict {
-    if answer.stop_reason != StopReason::Error {
-        return Verdict::Final;
-    }
-    if pi_ai::overflow::is_overflow(answer, context_window) {
-        return Verdict::Overflow;
-    }
-    let error = error_text(answer);
-    let may_retry = settings.enabled && attempt < settings.max_retries;
-    if may_retry && pi_ai::retry::is_retryable(&error) {
-        return Verdict::Retry {
-            delay_ms: settings.delay_ms(attempt + 1, answer.retry_after_ms),
-            max_attempts: settings.max_retries,
-            error,
-        };
-    }
-    Verdict::Final
 }
 
 #[cfg(test)]
@@ -95,5 +59,13 @@ mod tests {
         let waits =
             [Some(5000), Some(10), Some(3_600_000), None].map(|ms| settings.delay_ms(1, ms));
         assert_eq!(waits, [5000, 2000, 60_000, 2000]);
+    }
+
+    #[test]
+    fn attempts_are_allowed_up_to_the_number_set_and_none_when_disabled() {
+        let settings = RetrySettings::default();
+        assert_eq!([0, 2, 3].map(|attempt| settings.allows(attempt)), [true, true, false]);
+        let disabled = RetrySettings { enabled: false, ..settings };
+        assert!(!disabled.allows(0));
     }
 }

@@ -1,0 +1,51 @@
+//! Making a long conversation short: when, from where on, and what is left of the rest.
+//!
+//! Owns: estimating tokens, the cut point, the summary's request and its text, the lists of files,
+//! summaries of branches. Never: appends to a session, tells events, or decides when to look; that
+//! is the harness's.
+
+use serde::{Deserialize, Serialize};
+
+/// How a conversation is compacted, for one model. Sizes are tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CompactionSettings {
+    /// Whether it happens by itself; on demand it always does.
+    pub enabled: bool,
+    /// Free room in the context window below which it happens.
+    pub reserve_tokens: u64,
+    /// About how much of the newest conversation stays word for word.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
+    }
+}
+
+/// How branches are summarised. Sizes are tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BranchSummarySettings {
+    /// Part of the context window that the branch's messages must leave free.
+    pub reserve_tokens: u64,
+}
+
+impl Default for BranchSummarySettings {
+    fn default() -> Self {
+        Self { reserve_tokens: 16_384 }
+    }
+}
+
+/// Why a conversation is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompactionReason {
+    /// Somebody asked for it.
+    Manual,
+    /// The context came near the model's window.
+    Threshold,
+    /// The context was too long for the model.
+    Overflow,
+}
