@@ -12,6 +12,7 @@ mod locate;
 mod migrate;
 mod prompt_state;
 mod tree;
+mod walk;
 
 use std::fs::File;
 use std::io;
@@ -392,3 +393,5 @@ mod context_tests;
 mod locate_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk_tests;
