@@ -36,6 +36,7 @@ mod tests;
 mod tools;
 mod verdict;
 
+pub use crate::compaction::ContextUsage;
 pub use crate::retry::RetrySettings;
 pub use compact::{CompactionFailure, CompactionResult};
 pub use listener::{SessionListener, SessionListenerId};

@@ -145,6 +145,7 @@ fn is_bookkeeping(kind: &EntryKind) -> bool {
     match kind {
         EntryKind::ModelChange
         | EntryKind::ThinkingLevelChange
+        | EntryKind::ActiveToolsChange
         | EntryKind::Custom
         | EntryKind::ContextEdit
         | EntryKind::Usage

@@ -105,7 +105,7 @@ impl Harness {
             self.inner.tell(SessionEvent::EntryAppended { entry }).await;
         }
         if entry.kind == EntryKind::ContextEdit {
-            self.inner.state().is_current = false;
+            self.inner.state().is_stale = true;
         }
         Ok(entry)
     }

@@ -69,7 +69,7 @@ impl Harness {
                 Err(error) => return Err(error),
             }
         };
-        self.inner.load();
+        self.inner.bring_up_to_date();
         let job = Job {
             reason: CompactionReason::Manual,
             instructions,
@@ -175,20 +175,14 @@ impl Inner {
         let entry = self.append_compaction(&supplied, from_hook);
         let entry = entry.map_err(|error| (CompactionFailure::Session(error), from_hook))?;
         self.reload();
-        let compacted = Compacted {
-            entry: &entry,
-            from_hook,
-            reason: job.reason,
-            will_retry: job.will_retry,
-        };
+        let compacted =
+            Compacted { entry: &entry, from_hook, reason: job.reason, will_retry: job.will_retry };
         for hooks in self.session_hooks().iter() {
             hooks.after_compact(compacted).await;
         }
         Ok(CompactionResult {
             summary: supplied.summary,
-            first_kept_entry_id: supplied
-                .first_kept_entry_id
-                .unwrap_or_else(|| entry.id.clone()),
+            first_kept_entry_id: supplied.first_kept_entry_id.unwrap_or_else(|| entry.id.clone()),
             tokens_before: supplied.tokens_before,
             estimated_tokens_after: messages_tokens(&self.agent.messages()),
             usage: supplied.usage,
@@ -289,12 +283,12 @@ impl Inner {
 }
 
 fn failed_text(reason: CompactionReason, failure: &CompactionFailure) -> String {
-    match reason {
-        CompactionReason::Overflow => format!("Context overflow recovery failed: {failure}"),
-        CompactionReason::Manual | CompactionReason::Threshold => {
-            format!("Compaction failed: {failure}")
-        }
-    }
+    let what = match reason {
+        CompactionReason::Manual => "Compaction failed",
+        CompactionReason::Threshold => "Auto-compaction failed",
+        CompactionReason::Overflow => "Context overflow recovery failed",
+    };
+    format!("{what}: {failure}")
 }
 
 /// Tells of a summary that is tried again.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::operation::{Kind, Scope};
-use super::session_hooks::{BeforeNavigate, Navigated, NavigateDecision};
+use super::session_hooks::{BeforeNavigate, NavigateDecision, Navigated};
 use super::{Harness, HarnessError, Inner};
 use crate::compaction::{
-    BranchPreparation, Summary, SummaryError, SummaryInstructions, prepare_branch,
-    summarize_branch,
+    BranchPreparation, Summary, SummaryError, SummaryInstructions, prepare_branch, summarize_branch,
 };
 use crate::event::SummarySource;
 use crate::session::entry::BranchSummaryEntry;
@@ -65,7 +64,7 @@ impl Harness {
         options: NavigateOptions,
     ) -> Result<Navigation, HarnessError> {
         let scope = Scope::begin(Arc::clone(&self.inner), Kind::Navigation).await?;
-        self.inner.load();
+        self.inner.bring_up_to_date();
         Ok(self.inner.navigate(target, options, &scope.tokens.cancel).await?)
     }
 }
@@ -128,9 +127,21 @@ impl Inner {
 
     fn place_of(&self, target: Option<&str>) -> Result<Place, NavigationFailure> {
         let Some(id) = target else { return Ok(Place { leaf: None, editor_text: None }) };
-        let selected = self.session().select_target(id);
-        let selected = selected.map_err(|_| NavigationFailure::NoSuchEntry(id.to_owned()))?;
-        Ok(Place { leaf: selected.leaf, editor_text: selected.editor_text })
+        let session = self.session();
+        let entry = session.entry(id);
+        let entry = entry.ok_or_else(|| NavigationFailure::NoSuchEntry(id.to_owned()))?;
+        let user = entry.parse().ok().and_then(|entry| match &entry.body {
+            EntryBody::Message { message: crate::message::AgentMessage::User(m) } => {
+                Some(m.content.to_text())
+            }
+            _ => None,
+        });
+        Ok(match user {
+            Some(text) => {
+                Place { leaf: entry.parent().map(|p| p.id().to_owned()), editor_text: Some(text) }
+            }
+            None => Place { leaf: Some(id.to_owned()), editor_text: None },
+        })
     }
 
     fn branch_left(&self, place: &Place) -> Result<BranchPreparation, NavigationFailure> {
@@ -174,30 +185,31 @@ impl Inner {
         options: &NavigateOptions,
     ) -> Result<Option<Arc<Entry>>, NavigationFailure> {
         let mut session = self.session();
-        let mut store = || -> Result<Option<Arc<Entry>>, SessionError> {
-            session.set_leaf(place.leaf.as_deref())?;
-            let summary = match summary {
-                Some(summary) => {
-                    Some(session.append(EntryBody::BranchSummary(BranchSummaryEntry {
-                        from_id: old_leaf_id.unwrap_or("root").to_owned(),
-                        summary: summary.text,
-                        details: summary.details,
-                        usage: summary.usage,
-                        from_hook: Some(from_hook),
-                    }))?)
+        let store =
+            |session: &mut crate::session::Session| -> Result<Option<Arc<Entry>>, SessionError> {
+                session.set_leaf(place.leaf.as_deref())?;
+                let summary = match summary {
+                    Some(summary) => {
+                        Some(session.append(EntryBody::BranchSummary(BranchSummaryEntry {
+                            from_id: old_leaf_id.unwrap_or("root").to_owned(),
+                            summary: summary.text,
+                            details: summary.details,
+                            usage: summary.usage,
+                            from_hook: Some(from_hook),
+                        }))?)
+                    }
+                    None => None,
+                };
+                let labelled = summary.as_ref().map(|entry| entry.id.clone());
+                if let (Some(label), Some(target_id)) =
+                    (&options.label, labelled.or_else(|| target.map(ToOwned::to_owned)))
+                {
+                    let label = Some(label.clone()).filter(|label| !label.is_empty());
+                    session.append(EntryBody::Label { target_id, label })?;
                 }
-                None => None,
+                Ok(summary)
             };
-            let labelled = summary.as_ref().map(|entry| entry.id.clone());
-            if let (Some(label), Some(target_id)) =
-                (&options.label, labelled.or_else(|| target.map(ToOwned::to_owned)))
-            {
-                let label = Some(label.clone()).filter(|label| !label.is_empty());
-                session.append(EntryBody::Label { target_id, label })?;
-            }
-            Ok(summary)
-        };
-        let stored = store();
+        let stored = store(&mut session);
         if stored.is_err() {
             // Entries are never removed, so the old leaf is still there.
             drop(session.set_leaf(old_leaf_id));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, StopReason, ToolResultMessage};
 
-use super::compact::Job;
+use super::compact::{CompactionFailure, Job};
 use super::operation::{Kind, Operation, Scope, Tokens};
 use super::state::Progress;
 use super::verdict::Verdict;
@@ -68,7 +68,7 @@ pub(super) async fn begin(
 
 async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome, HarnessError> {
     let (inner, tokens) = (Arc::clone(&scope.inner), scope.tokens.clone());
-    inner.load();
+    inner.bring_up_to_date();
     inner.flush_held();
     inner.compact_if_needed(&inner.agent.model(), &tokens.cancel).await;
     inner.record_model();
@@ -161,7 +161,7 @@ impl Inner {
         match self.compact(&job).await {
             Ok(_) => retry && !tokens.cancel.is_cancelled(),
             Err(failure) => {
-                if retry {
+                if retry && !matches!(failure, CompactionFailure::NotCompactable(_)) {
                     self.state().progress.unrecovered = Some(failure.to_string());
                 }
                 false

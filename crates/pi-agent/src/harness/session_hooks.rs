@@ -115,7 +115,11 @@ pub enum NavigateDecision {
     /// Goes on with other instructions or another label.
     Change(NavigateOptions),
     /// Stands in for the model's summary.
-    Use { summary: String, usage: Option<Usage>, details: Option<Value> },
+    Use {
+        summary: String,
+        usage: Option<Usage>,
+        details: Option<Value>,
+    },
 }
 
 /// A navigation that is done.

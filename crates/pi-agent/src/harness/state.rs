@@ -30,10 +30,11 @@ pub(super) struct State {
     /// Messages that came beside a prompt and wait for its end.
     pub(super) held: Vec<AgentMessage>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Whether the agent holds the conversation as the session has it. A session that is only
-    /// looked at is never read through.
-    pub(super) is_current: bool,
-    has_restored_tools: bool,
+    /// Whether the agent holds the session's conversation. A session that is only looked at is
+    /// never read through.
+    is_loaded: bool,
+    /// Whether the session has changed beside the agent.
+    pub(super) is_stale: bool,
     recorded_model: Option<(String, String)>,
     recorded_level: Option<ThinkingLevel>,
     /// Entries that did not reach the disk, oldest first.
@@ -83,8 +84,8 @@ impl State {
             prompt: PromptState::default(),
             held: Vec::new(),
             diagnostics: Vec::new(),
-            is_current: false,
-            has_restored_tools: false,
+            is_loaded: false,
+            is_stale: false,
             recorded_model: session.last_model(),
             recorded_level: session.last_thinking_level(),
             unstored: VecDeque::new(),
@@ -132,26 +133,38 @@ impl State {
 impl Inner {
     /// Gives the agent the session's conversation, unless it has it already.
     pub(super) fn load(&self) {
-        if !self.state().is_current {
-            self.reload();
+        let mut state = self.state();
+        if !state.is_loaded {
+            self.read_session(&mut state);
+        }
+    }
+
+    /// The same, also when the session has changed since. For the beginning of an operation: what
+    /// is on would lose a message that is not stored yet.
+    pub(super) fn bring_up_to_date(&self) {
+        let mut state = self.state();
+        if !state.is_loaded || state.is_stale {
+            self.read_session(&mut state);
         }
     }
 
     /// Gives the agent the conversation as the session has it at its leaf.
     pub(super) fn reload(&self) {
-        let mut state = self.state();
+        self.read_session(&mut self.state());
+    }
+
+    fn read_session(&self, state: &mut State) {
         let mut context = self.session().context();
         self.agent.set_messages(std::mem::take(&mut context.messages));
         state.prompt = context.prompt;
         state.recorded_model = context.model;
         state.recorded_level = context.thinking_level;
         state.diagnostics.append(&mut context.diagnostics);
-        state.is_current = true;
-        if !std::mem::replace(&mut state.has_restored_tools, true) {
-            let State { tools, prompt, .. } = &mut *state;
-            if let Some(active) = tools.restore(prompt, context.active_tools.as_deref()) {
-                self.agent.set_tools(active);
-            }
+        state.is_stale = false;
+        if !std::mem::replace(&mut state.is_loaded, true)
+            && let Some(active) = state.tools.restore(&state.prompt, None)
+        {
+            self.agent.set_tools(active);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::tool::Tool;
 pub enum ActiveTools {
     /// Those of these names, whatever the session says.
     Only(Vec<String>),
-    /// As the session left them; of tools it never mentions, those of these names.
+    /// As the session left them; where it says nothing of tools, those of these names.
     Restored(Vec<String>),
 }
 
@@ -39,15 +39,17 @@ impl ToolRegistry {
         prompt: &PromptState,
         listed: Option<&[String]>,
     ) -> Option<Vec<Arc<dyn Tool>>> {
-        let ActiveTools::Restored(default) = &self.active else { return None };
+        let ActiveTools::Restored(_) = &self.active else { return None };
+        if prompt.tools.is_empty() && prompt.withdrawn.is_empty() && listed.is_none() {
+            return None;
+        }
         let is_active = |name: &String| {
-            listed.is_some_and(|listed| listed.contains(name))
-                || prompt.tools.contains_key(name)
-                || (default.contains(name) && !prompt.withdrawn.contains(name))
+            listed.is_some_and(|listed| listed.contains(name)) || prompt.tools.contains_key(name)
         };
         let known = |name: &String| self.tools.iter().any(|tool| tool.definition().name == *name);
         // Tools the model knows keep the order it knows them in.
-        let mut names: Vec<String> = prompt.tools.keys().filter(|name| known(name)).cloned().collect();
+        let mut names: Vec<String> =
+            prompt.tools.keys().filter(|name| known(name)).cloned().collect();
         for tool in &self.tools {
             let name = &tool.definition().name;
             if is_active(name) && !names.contains(name) {
@@ -72,10 +74,12 @@ impl Harness {
         self.inner.state().tools.tools.clone()
     }
 
-    /// Adds a tool, or puts it in the place of the one of its name.
+    /// Adds a tool, or puts it in the place of the one of its name. `is_active` counts unless the
+    /// conversation has seen the tool taken away.
     pub fn register_tool(&self, tool: Arc<dyn Tool>, is_active: bool) {
         self.inner.load();
         let name = tool.definition().name.clone();
+        let is_active = is_active && !self.inner.state().prompt.withdrawn.contains(&name);
         let mut active = self.active_tools();
         if is_active && !active.contains(&name) {
             active.push(name.clone());

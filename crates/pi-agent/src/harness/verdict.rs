@@ -13,7 +13,9 @@ pub(super) enum Verdict {
     Final,
     /// The context was too long for the model, so the same request would fail again. `retry`: there
     /// is no answer to keep.
-    Overflow { retry: bool },
+    Overflow {
+        retry: bool,
+    },
     Retry {
         delay_ms: u64,
         max_attempts: u32,
