@@ -27,9 +27,7 @@ impl SessionFile {
 
     /// Two branches of the same length that part at the first entry.
     fn fork(entries: usize) -> std::io::Result<Self> {
-        Self::new(entries, |index| {
-            Some(if index <= 2 { 0 } else { index - 2 }).filter(|_| index > 0)
-        })
+        Self::new(entries, |index| (index > 0).then(|| index.saturating_sub(2)))
     }
 
     fn new(entries: usize, parent: impl Fn(usize) -> Option<usize>) -> std::io::Result<Self> {
