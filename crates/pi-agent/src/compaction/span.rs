@@ -15,8 +15,15 @@ pub(super) struct Span<'a> {
 /// An entry and what the model is told by it, edits applied.
 pub(super) struct SpanEntry<'a> {
     pub(super) entry: EntryRef<'a>,
-    /// `None`: nothing. Never a system message; the checkpoint of a compaction carries those on.
+    /// `None`: nothing. It may also be a prompt, or something only people see.
     pub(super) message: Option<AgentMessage>,
+}
+
+impl SpanEntry<'_> {
+    /// Whether the model takes it as part of the conversation, not of the prompt.
+    pub(super) fn is_told(&self) -> bool {
+        self.message.as_ref().is_some_and(AgentMessage::is_turn)
+    }
 }
 
 impl<'a> Span<'a> {
@@ -81,9 +88,8 @@ fn with_messages<'a>(
     previous: Option<&Entry>,
 ) -> Vec<SpanEntry<'a>> {
     let told = session.context_entries_of(&path);
-    let told = told.into_iter().filter(|(entry, message)| {
-        *entry.kind() != EntryKind::Compaction && !matches!(message, AgentMessage::System(_))
-    });
+    // The last compaction comes first there, whatever it kept.
+    let told = told.into_iter().filter(|(entry, _)| *entry.kind() != EntryKind::Compaction);
     let mut told = told.peekable();
     let with_message = path.into_iter().map(|entry| {
         let message = told.next_if(|(teller, _)| teller.id() == entry.id());
