@@ -6,11 +6,14 @@
 mod context;
 pub mod entry;
 mod file;
+mod forest;
 mod header;
 mod jsonl;
+mod labels;
 mod locate;
 mod migrate;
 mod prompt_state;
+mod totals;
 mod tree;
 mod walk;
 
@@ -21,13 +24,17 @@ use std::sync::Arc;
 
 pub use context::SessionContext;
 pub use entry::{Entry, EntryBody, EntryKind};
+pub use forest::Forest;
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
+pub use labels::Label;
 pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use prompt_state::PromptState;
+pub use totals::{SessionTotals, TokenTotals};
 pub use tree::EntryRef;
+pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 use serde::de::IgnoredAny;

@@ -26,6 +26,9 @@ pub struct SessionContext {
     pub thinking_level: Option<ThinkingLevel>,
     /// Where the system messages among `messages` lead.
     pub prompt: PromptState,
+    /// Names of the tools that are on, as recorded last: by the prompt's declarations or by an
+    /// `active_tools_change`. `None`: never recorded.
+    pub active_tools: Option<Vec<String>>,
     /// Entries that had to be left out.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -38,12 +41,18 @@ pub(super) fn build(path: &[EntryRef<'_>]) -> SessionContext {
         ..SessionContext::default()
     };
     let told = told(path, &mut context.diagnostics);
-    context.messages = told.into_iter().map(|(_, message)| message).collect();
-    for message in &context.messages {
-        if let AgentMessage::System(message) = message {
-            context.prompt.apply(message);
+    // The last entry whose system message says which tools there are. The first says so even
+    // without naming any: it is the whole prompt.
+    let mut declared = None;
+    for (entry, message) in &told {
+        let AgentMessage::System(message) = message else { continue };
+        if declared.is_none() || message.tools_added.is_some() || message.tools_removed.is_some() {
+            declared = Some(*entry);
         }
+        context.prompt.apply(message);
     }
+    context.active_tools = active_tools(path, declared, &context.prompt);
+    context.messages = told.into_iter().map(|(_, message)| message).collect();
     context
 }
 
@@ -96,6 +105,26 @@ pub(super) fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel
     })
 }
 
+/// What was said last of the tools that are on. `declared`: the last entry of the prompt that did.
+fn active_tools(
+    path: &[EntryRef<'_>],
+    declared: Option<EntryRef<'_>>,
+    prompt: &PromptState,
+) -> Option<Vec<String>> {
+    path.iter().rev().find_map(|entry| {
+        if Some(*entry) == declared {
+            return Some(prompt.tools.keys().cloned().collect());
+        }
+        if *entry.kind() != EntryKind::ActiveToolsChange {
+            return None;
+        }
+        match &entry.parse().ok()?.body {
+            EntryBody::ActiveToolsChange { active_tool_names } => Some(active_tool_names.clone()),
+            _ => None,
+        }
+    })
+}
+
 /// The newest edit of each target.
 fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
     let edits = path.iter().filter(|entry| *entry.kind() == EntryKind::ContextEdit);
@@ -124,7 +153,7 @@ enum With {
 
 struct Teller<'a, 'd> {
     edits: BTreeMap<String, Option<Replacement>>,
-    /// Tool calls of answers that were dropped; their results go with them.
+    /// Tool calls that edits took away; their results go with them.
     dropped_calls: BTreeSet<String>,
     told: Vec<(EntryRef<'a>, AgentMessage)>,
     diagnostics: &'d mut Vec<Diagnostic>,
@@ -133,6 +162,9 @@ struct Teller<'a, 'd> {
 impl<'a> Teller<'a, '_> {
     fn add_compaction(&mut self, entry: EntryRef<'a>, parsed: &Entry) {
         let EntryBody::Compaction(compaction) = &parsed.body else { return };
+        if self.edits.get(&parsed.id) == Some(&None) {
+            return;
+        }
         if let Some(system) = &compaction.system_message {
             self.told.push((entry, AgentMessage::System(Arc::clone(system))));
         }
@@ -171,14 +203,13 @@ impl<'a> Teller<'a, '_> {
         if with == With::NoSystemMessages && matches!(message, AgentMessage::System(_)) {
             return;
         }
-        let message = match self.edits.get(&parsed.id) {
+        let edit = self.edits.get(&parsed.id);
+        if let (Some(_), AgentMessage::Assistant(answer)) = (edit, &message) {
+            self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
+        }
+        let message = match edit {
             None => message,
-            Some(None) => {
-                if let AgentMessage::Assistant(answer) = &message {
-                    self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
-                }
-                return;
-            }
+            Some(None) => return,
             Some(Some(replacement)) => replaced(&message, &replacement.content).unwrap_or(message),
         };
         match &message {
@@ -199,14 +230,13 @@ impl<'a> Teller<'a, '_> {
 }
 
 fn as_message(entry: &Entry) -> Option<AgentMessage> {
-    let timestamp = entry.timestamp_ms();
     Some(match &entry.body {
         EntryBody::Message { message } => message.clone(),
         EntryBody::BranchSummary(body) => {
             AgentMessage::BranchSummary(Arc::new(BranchSummaryMessage {
                 summary: body.summary.clone(),
                 from_id: body.from_id.clone(),
-                timestamp,
+                timestamp: entry.timestamp_ms(),
             }))
         }
         EntryBody::CustomMessage { custom_type, content, display, details } => {
@@ -215,7 +245,7 @@ fn as_message(entry: &Entry) -> Option<AgentMessage> {
                 content: content.clone(),
                 display: *display,
                 details: details.clone(),
-                timestamp,
+                timestamp: entry.timestamp_ms(),
             }))
         }
         _ => return None,

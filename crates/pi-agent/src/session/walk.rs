@@ -1,9 +1,22 @@
-//! Ways through the tree: up, down, and where two paths part. Loops, never recursion.
+//! Ways through the tree: up, down, where two paths part, and where choosing an entry leads. Loops,
+//! never recursion.
+
+use pi_ai::{InputBlock, UserContent};
 
 use crate::message::AgentMessage;
 
+use super::entry::EntryBody;
 use super::tree::{EntryRef, walk_up};
-use super::{Diagnostic, Session, context};
+use super::{Diagnostic, Session, SessionError, context, no_such_entry};
+
+/// Where choosing an entry of the tree leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelectedTarget<'a> {
+    /// The leaf to go to; `None`: before every entry.
+    pub leaf: Option<&'a str>,
+    /// What the user is given to write anew.
+    pub editor_text: Option<String>,
+}
 
 impl Session {
     /// From the leaf up to its root, each entry found when it is asked for.
@@ -45,5 +58,30 @@ impl Session {
     ) -> Vec<(EntryRef<'a>, AgentMessage)> {
         let mut left_out: Vec<Diagnostic> = Vec::new();
         context::told(path, &mut left_out)
+    }
+
+    /// Choosing what the user said, or what an extension said for them, means saying it anew: its
+    /// parent is the leaf, and its text comes back. Choosing any other entry means going on after
+    /// it.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn select_target(&self, id: &str) -> Result<SelectedTarget<'_>, SessionError> {
+        let entry = self.entry(id).ok_or_else(|| no_such_entry(id))?;
+        let said = entry.parse().ok().and_then(|parsed| match &parsed.body {
+            EntryBody::Message { message: AgentMessage::User(m) } => Some(text_of(&m.content)),
+            EntryBody::CustomMessage { content, .. } => Some(text_of(content)),
+            _ => None,
+        });
+        let leaf = if said.is_some() { entry.parent() } else { Some(entry) };
+        Ok(SelectedTarget { leaf: leaf.map(|leaf| leaf.id()), editor_text: said })
+    }
+}
+
+/// The text as it was typed: blocks run together.
+fn text_of(content: &UserContent) -> String {
+    match content {
+        UserContent::Text(text) => text.clone(),
+        UserContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
     }
 }
