@@ -9,6 +9,7 @@ mod conversation;
 mod cut_point;
 mod estimate;
 mod file_ops;
+mod policy;
 mod prepare;
 mod prompts;
 mod request;
@@ -21,6 +22,7 @@ pub use estimate::{
     messages_tokens,
 };
 pub use file_ops::{FileLists, FileOperations};
+pub use policy::{CompactionOverride, CompactionPolicy};
 pub use prepare::{NotCompactable, Preparation, prepare};
 pub use request::{Summarizer, SummaryError, SummaryListener, SummaryRetry};
 pub use summarize::{Summary, summarize};

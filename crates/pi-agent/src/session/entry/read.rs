@@ -8,7 +8,7 @@ use std::fmt;
 use pi_ai::surrogates::repair_surrogates;
 use pi_ai::{ThinkingLevel, Usage, UserContent};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -96,6 +96,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for BodyFields<'_, A> {
                 "id" => self.head.id = Some(self.fields.next_value()?),
                 "parentId" => self.head.parent_id = self.fields.next_value()?,
                 "timestamp" => self.head.timestamp = self.fields.next_value()?,
+                "type" => _ = self.fields.next_value::<IgnoredAny>()?,
                 _ => return seed.deserialize(name.into_deserializer()).map(Some),
             }
         }
