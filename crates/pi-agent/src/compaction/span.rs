@@ -91,15 +91,12 @@ fn with_messages<'a>(
     // The last compaction comes first there, whatever it kept.
     let told = told.into_iter().filter(|(entry, _)| *entry.kind() != EntryKind::Compaction);
     let mut told = told.peekable();
-    let with_message = path.into_iter().map(|entry| {
-        let message = told.next_if(|(teller, _)| teller.id() == entry.id());
+    // A compaction that kept nothing is no part of what came after it.
+    let is_previous = |entry: &EntryRef<'_>| previous.is_some_and(|p| p.id == entry.id());
+    let skipped = usize::from(path.first().is_some_and(is_previous));
+    let entries = path.into_iter().skip(skipped).map(|entry| {
+        let message = told.next_if(|(teller, _)| *teller == entry);
         SpanEntry { entry, message: message.map(|(_, message)| message) }
     });
-    // Nothing kept: the compaction itself is not part of what comes after it.
-    let is_boundary = |at: &SpanEntry<'_>| previous.is_some_and(|p| p.id == at.entry.id());
-    let mut entries: Vec<_> = with_message.collect();
-    if entries.first().is_some_and(is_boundary) {
-        entries.remove(0);
-    }
-    entries
+    entries.collect()
 }
