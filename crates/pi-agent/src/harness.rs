@@ -21,18 +21,29 @@ use crate::session::{
 };
 use crate::tool::Tool;
 
+mod command;
+mod front_matter;
+pub mod input;
 mod listener;
 mod patch;
+pub mod prompt_templates;
 mod record;
+mod resource_diagnostic;
+mod resource_files;
 mod run;
+pub mod skills;
 mod state;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 pub use crate::retry::RetrySettings;
+pub use input::{Expanded, expand};
 pub use listener::{SessionListener, SessionListenerId};
+pub use prompt_templates::{PromptTemplate, PromptTemplates};
+pub use resource_diagnostic::{ResourceDiagnostic, ResourceProblem};
 pub use run::RunOutcome;
+pub use skills::{Skill, Skills};
 
 use listener::Listeners;
 use patch::PatchingHooks;
