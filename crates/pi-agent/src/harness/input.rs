@@ -6,6 +6,7 @@
 use super::prompt_templates::PromptTemplates;
 use super::resource_diagnostic::ResourceDiagnostic;
 use super::skills::Skills;
+use crate::env::ExecutionEnv;
 
 /// A text with what it called put in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +17,36 @@ pub struct Expanded {
 }
 
 /// Expands `/skill:name arguments` and `/template arguments`, in this order and once. A text that
-/// calls nothing comes back as it is.
-pub fn expand(text: &str, skills: &Skills, templates: &PromptTemplates) -> Expanded {
-    let (from_skill, diagnostic) = match skills.expand(text) {
-        Ok(expanded) => (expanded, None),
-        Err(diagnostic) => (None, Some(diagnostic)),
-    };
-    let expanded = from_skill.or_else(|| templates.expand(text));
-    Expanded { text: expanded.unwrap_or_else(|| text.to_owned()), diagnostic }
+/// calls nothing comes back as it is. `env` is where the skills' files lie.
+///
+/// ```
+/// use pi_agent::env::{LocalEnv, LocalEnvConfig};
+/// use pi_agent::harness::{PromptTemplate, PromptTemplates, Skills, expand};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let env = LocalEnv::new(LocalEnvConfig::default());
+/// let mut templates = PromptTemplates::default();
+/// templates.add(PromptTemplate::parse("/prompts/review.md", "Review ${1:-all of it}.")?);
+///
+/// let expanded = expand(&env, "/review \"the tests\"", &Skills::default(), &templates).await;
+/// assert_eq!(expanded.text, "Review the tests.");
+/// # Ok::<(), pi_agent::harness::ResourceDiagnostic>(())
+/// # }).map_err(|diagnostic| diagnostic.to_string())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn expand(
+    env: &dyn ExecutionEnv,
+    text: &str,
+    skills: &Skills,
+    templates: &PromptTemplates,
+) -> Expanded {
+    match skills.expand(env, text).await {
+        Ok(from_skill) => {
+            let expanded = from_skill.or_else(|| templates.expand(text));
+            Expanded { text: expanded.unwrap_or_else(|| text.to_owned()), diagnostic: None }
+        }
+        Err(diagnostic) => Expanded { text: text.to_owned(), diagnostic: Some(diagnostic) },
+    }
 }
 
 #[cfg(test)]
@@ -32,20 +55,23 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::env::{LocalEnv, LocalEnvConfig};
     use crate::harness::resource_diagnostic::ResourceProblem;
     use crate::harness::skills::RootFiles;
 
     struct Scratch {
         dir: tempfile::TempDir,
+        env: LocalEnv,
         skills: Skills,
         templates: PromptTemplates,
     }
 
     impl Scratch {
-        fn new() -> Self {
+        async fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
+            let env = LocalEnv::new(LocalEnvConfig::default());
             let mut scratch =
-                Self { dir, skills: Skills::default(), templates: PromptTemplates::default() };
+                Self { dir, env, skills: Skills::default(), templates: PromptTemplates::default() };
             for (path, content) in [
                 ("skills/one/SKILL.md", "---\nname: one\ndescription: d\n---\n\n  Do it. \n\n"),
                 ("skills/empty/SKILL.md", "---\ndescription: d\n---\n"),
@@ -53,10 +79,7 @@ mod tests {
                     "skills/hidden/SKILL.md",
                     "---\ndescription: d\ndisable-model-invocation: true\n---\nH",
                 ),
-                (
-                    "skills/a & \"b\"/SKILL.md",
-                    "---\nname: odd\ndescription: d\n---\n\u{feff}<x>\r\ny",
-                ),
+                ("skills/a & \"b\"/SKILL.md", "---\nname: odd\ndescription: d\n---\n<x>\r\ny"),
                 ("skills/root.md", "---\ndescription: d\n---\nRoot"),
                 ("skills/two words/SKILL.md", "---\ndescription: d\n---\nno"),
                 ("prompts/t.md", "<$@>"),
@@ -69,8 +92,9 @@ mod tests {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, content).unwrap();
             }
-            scratch.skills.discover(&scratch.path("skills"), RootFiles::Count);
-            assert_eq!(scratch.templates.discover(&scratch.path("prompts")), []);
+            let (skills, prompts) = (scratch.path("skills"), scratch.path("prompts"));
+            scratch.skills.discover(&scratch.env, &skills, RootFiles::Count).await;
+            assert_eq!(scratch.templates.discover(&scratch.env, &prompts).await, []);
             scratch
         }
 
@@ -78,12 +102,12 @@ mod tests {
             self.dir.path().join(below)
         }
 
-        fn expand(&self, text: &str) -> Expanded {
-            expand(text, &self.skills, &self.templates)
+        async fn expand(&self, text: &str) -> Expanded {
+            expand(&self.env, text, &self.skills, &self.templates).await
         }
 
-        fn text(&self, text: &str) -> String {
-            let expanded = self.expand(text);
+        async fn text(&self, text: &str) -> String {
+            let expanded = self.expand(text).await;
             assert_eq!(expanded.diagnostic, None, "{text:?}");
             expanded.text
         }
@@ -99,9 +123,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_skill_is_called_with_its_instructions_and_the_arguments() {
-        let scratch = Scratch::new();
+    #[tokio::test]
+    async fn a_skill_is_called_with_its_instructions_and_the_arguments() {
+        let scratch = Scratch::new().await;
         for (text, rest) in [
             ("/skill:one", "Do it.\n</skill>"),
             ("/skill:one    ", "Do it.\n</skill>"),
@@ -112,43 +136,48 @@ mod tests {
             ("/skill:one $1", "Do it.\n</skill>\n\n$1"),
         ] {
             let expected = scratch.called("one", "one", "SKILL.md", rest);
-            assert_eq!(scratch.text(text), expected, "{text:?}");
+            assert_eq!(scratch.text(text).await, expected, "{text:?}");
         }
         for (text, name, directory, file, rest) in [
             ("/skill:empty", "empty", "empty", "SKILL.md", "\n</skill>"),
             ("/skill:hidden", "hidden", "hidden", "SKILL.md", "H\n</skill>"),
-            ("/skill:odd z", "odd", "a & \"b\"", "SKILL.md", "\u{feff}<x>\ny\n</skill>\n\nz"),
+            ("/skill:odd z", "odd", "a & \"b\"", "SKILL.md", "<x>\ny\n</skill>\n\nz"),
             ("/skill:root", "root", "", "root.md", "Root\n</skill>"),
         ] {
-            assert_eq!(scratch.text(text), scratch.called(name, directory, file, rest));
+            assert_eq!(scratch.text(text).await, scratch.called(name, directory, file, rest));
         }
     }
 
-    #[test]
-    fn the_instructions_are_read_when_the_skill_is_called() {
-        let scratch = Scratch::new();
+    #[tokio::test]
+    async fn the_instructions_are_read_when_the_skill_is_called() {
+        let scratch = Scratch::new().await;
         for content in ["---\nname: new\n---\nNew", "New\n", "---\nname: [broken\n---\nNew"] {
             fs::write(scratch.path("skills/one/SKILL.md"), content).unwrap();
             let expected = scratch.called("one", "one", "SKILL.md", "New\n</skill>");
-            assert_eq!(scratch.text("/skill:one"), expected);
+            assert_eq!(scratch.text("/skill:one").await, expected);
         }
     }
 
-    #[test]
-    fn what_cannot_be_read_is_told_and_the_text_goes_out_as_it_is() {
-        let scratch = Scratch::new();
-        let path = scratch.path("skills/hidden/SKILL.md");
+    #[tokio::test]
+    async fn what_cannot_be_read_is_told_and_the_text_goes_out_as_it_is() {
+        let scratch = Scratch::new().await;
+        let path = scratch.path("skills/one/SKILL.md");
         fs::remove_file(&path).unwrap();
-        let expanded = scratch.expand("/skill:hidden x");
-        assert_eq!(expanded.text, "/skill:hidden x");
-        let diagnostic = expanded.diagnostic.unwrap();
+        let missing = scratch.expand("/skill:one x").await;
+        let expected = ResourceDiagnostic::new(&path, ResourceProblem::Missing);
+        assert_eq!(missing.diagnostic, Some(expected));
+
+        fs::create_dir(&path).unwrap();
+        let unreadable = scratch.expand("/skill:one x").await;
+        let diagnostic = unreadable.diagnostic.unwrap();
         assert_eq!(diagnostic.path, path);
         assert!(matches!(diagnostic.problem, ResourceProblem::Unreadable(_)), "{diagnostic}");
+        assert_eq!([missing.text, unreadable.text], ["/skill:one x"; 2]);
     }
 
-    #[test]
-    fn skills_come_before_templates_and_nothing_is_expanded_twice() {
-        let scratch = Scratch::new();
+    #[tokio::test]
+    async fn skills_come_before_templates_and_nothing_is_expanded_twice() {
+        let scratch = Scratch::new().await;
         for (text, expected) in [
             ("/t a", "<a>"),
             ("/skill:template", "T"),
@@ -156,13 +185,13 @@ mod tests {
             ("/to-template q", "/t q"),
             ("/t /skill:one", "</skill:one>"),
         ] {
-            assert_eq!(scratch.text(text), expected, "{text:?}");
+            assert_eq!(scratch.text(text).await, expected, "{text:?}");
         }
     }
 
-    #[test]
-    fn a_text_that_calls_nothing_stays_as_it_is() {
-        let scratch = Scratch::new();
+    #[tokio::test]
+    async fn a_text_that_calls_nothing_stays_as_it_is() {
+        let scratch = Scratch::new().await;
         for text in [
             "",
             "hello",
@@ -179,7 +208,7 @@ mod tests {
             " /t a\n",
             "text /t a",
         ] {
-            assert_eq!(scratch.text(text), text);
+            assert_eq!(scratch.text(text).await, text);
         }
     }
 }

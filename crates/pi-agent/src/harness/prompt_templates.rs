@@ -4,6 +4,9 @@
 //! where to look or whom to trust.
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+
+use futures_util::StreamExt as _;
 
 mod arguments;
 #[cfg(test)]
@@ -14,7 +17,8 @@ pub use arguments::{parse_arguments, substitute_arguments};
 use super::command;
 use super::front_matter::Document;
 use super::resource_diagnostic::{ResourceDiagnostic, ResourceProblem};
-use super::resource_files::{self, FileKind};
+use super::resource_files;
+use crate::env::{ExecutionEnv, FileKind};
 
 /// Longest description taken from a text, in characters.
 const DESCRIPTION_LENGTH: usize = 60;
@@ -111,29 +115,32 @@ impl PromptTemplates {
 
     /// Adds every `.md` file directly in `directory`, by name. A directory that does not exist has
     /// none.
-    pub fn discover(&mut self, directory: &Path) -> Vec<ResourceDiagnostic> {
-        let mut diagnostics = Vec::new();
-        self.add_directory(directory, &mut diagnostics);
-        diagnostics
+    pub async fn discover(
+        &mut self,
+        env: &dyn ExecutionEnv,
+        directory: &Path,
+    ) -> Vec<ResourceDiagnostic> {
+        let entries = match resource_files::list(env, directory).await {
+            Ok(entries) => entries,
+            Err(diagnostic) => return vec![diagnostic],
+        };
+        let files = entries.into_iter().filter(|entry| entry.kind == FileKind::File);
+        let files = files.map(|file| file.path).filter(|path| resource_files::is_markdown(path));
+        self.add_files(env, files.collect()).await
     }
 
     /// Adds what somebody asked for by its path: a `.md` file, or a directory of them.
-    pub fn load(&mut self, path: &Path) -> Vec<ResourceDiagnostic> {
-        let problem = match resource_files::kind(path) {
-            Some(FileKind::Directory) => return self.discover(path),
-            Some(FileKind::File) if resource_files::is_markdown(path) => {
-                let mut diagnostics = Vec::new();
-                self.add_file(path, &mut diagnostics);
-                return diagnostics;
+    pub async fn load(&mut self, env: &dyn ExecutionEnv, path: &Path) -> Vec<ResourceDiagnostic> {
+        match resource_files::kind(env, path).await {
+            Ok(FileKind::Directory) => self.discover(env, path).await,
+            Ok(FileKind::File) if resource_files::is_markdown(path) => {
+                self.add_files(env, vec![path.to_owned()]).await
             }
-            Some(_) => ResourceProblem::NotMarkdown,
-            None => ResourceProblem::Missing,
-        };
-        vec![ResourceDiagnostic::new(path, problem)]
+            Ok(_) => vec![ResourceDiagnostic::new(path, ResourceProblem::NotMarkdown)],
+            Err(diagnostic) => vec![diagnostic],
+        }
     }
-}
 
-impl PromptTemplates {
     /// What a text becomes that calls one of these templates. `None` if it calls none, as when a
     /// blank stands before the slash.
     pub fn expand(&self, text: &str) -> Option<String> {
@@ -141,25 +148,20 @@ impl PromptTemplates {
         Some(self.get(name)?.fill_in(arguments))
     }
 
-    fn add_directory(&mut self, directory: &Path, diagnostics: &mut Vec<ResourceDiagnostic>) {
-        match resource_files::list(directory) {
-            Ok(entries) => {
-                let files = entries.iter().filter(|entry| entry.kind == FileKind::File);
-                for entry in files.filter(|entry| resource_files::is_markdown(&entry.path)) {
-                    self.add_file(&entry.path, diagnostics);
-                }
+    async fn add_files(
+        &mut self,
+        env: &dyn ExecutionEnv,
+        paths: Vec<PathBuf>,
+    ) -> Vec<ResourceDiagnostic> {
+        let mut texts = pin!(resource_files::read_each(env, paths));
+        let mut diagnostics = Vec::new();
+        while let Some((path, text)) = texts.next().await {
+            match text.and_then(|text| PromptTemplate::parse(path, &text)) {
+                Ok(template) => diagnostics.extend(self.add(template)),
+                Err(diagnostic) => diagnostics.push(diagnostic),
             }
-            Err(diagnostic) => diagnostics.push(diagnostic),
         }
-    }
-
-    fn add_file(&mut self, path: &Path, diagnostics: &mut Vec<ResourceDiagnostic>) {
-        let template =
-            resource_files::read(path).and_then(|text| PromptTemplate::parse(path, &text));
-        match template {
-            Ok(template) => diagnostics.extend(self.add(template)),
-            Err(diagnostic) => diagnostics.push(diagnostic),
-        }
+        diagnostics
     }
 }
 

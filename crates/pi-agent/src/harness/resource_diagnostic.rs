@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::skills::{MAX_DESCRIPTION, MAX_NAME};
+
 /// Something about a skill or a prompt template that people should know. Whatever else there was
 /// to load is loaded all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +20,9 @@ pub struct ResourceDiagnostic {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceProblem {
-    /// A path given by name leads nowhere.
+    /// There is no such file or directory.
     Missing,
-    /// A file given by name is none that could be loaded.
+    /// A path given by name is of nothing that could be loaded.
     NotMarkdown,
     /// Holds the system's words.
     Unreadable(String),
@@ -73,10 +75,10 @@ impl fmt::Display for ResourceProblem {
             Self::FrontMatter(cause) => write!(f, "the front matter is no YAML ({cause})"),
             Self::NoDescription => f.write_str("description is required"),
             Self::DescriptionTooLong(length) => {
-                write!(f, "the description is longer than 1024 characters ({length})")
+                write!(f, "the description is longer than {MAX_DESCRIPTION} characters ({length})")
             }
             Self::NameTooLong(length) => {
-                write!(f, "the name is longer than 64 characters ({length})")
+                write!(f, "the name is longer than {MAX_NAME} characters ({length})")
             }
             Self::NameCharacters => f.write_str("the name may have only a-z, 0-9 and hyphens"),
             Self::NameEndsInHyphen => f.write_str("the name begins or ends with a hyphen"),

@@ -1,61 +1,86 @@
-//! The one door to the file system for skills and prompt templates.
+//! The one door of skills and prompt templates to files.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::resource_diagnostic::{ResourceDiagnostic, ResourceProblem};
+use futures_util::stream::{self, Stream, StreamExt as _};
 
-/// What a path leads to, links followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileKind {
-    File,
-    Directory,
-    /// A device, a pipe, a socket.
-    Other,
-}
+use super::resource_diagnostic::{ResourceDiagnostic, ResourceProblem};
+use crate::env::{EnvError, EnvErrorKind, ExecutionEnv, FileKind};
+
+/// Bytes; far more than a model would read.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// Files that are read at the same time.
+const READ_AHEAD: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) path: PathBuf,
+    /// Of what it leads to.
     pub(super) kind: FileKind,
+    pub(super) is_link: bool,
 }
 
-/// `None` if it leads nowhere.
-pub(super) fn kind(path: &Path) -> Option<FileKind> {
-    let metadata = fs::metadata(path).ok()?;
-    Some(if metadata.is_file() {
-        FileKind::File
-    } else if metadata.is_dir() {
-        FileKind::Directory
-    } else {
-        FileKind::Other
-    })
+/// What a path leads to, links followed.
+pub(super) async fn kind(
+    env: &dyn ExecutionEnv,
+    path: &Path,
+) -> Result<FileKind, ResourceDiagnostic> {
+    let stat = env.stat(path).await.map_err(|error| unreadable(path, &error))?;
+    Ok(stat.kind)
 }
 
 /// What is in a directory, in the order of the names' bytes; links that lead nowhere are left out.
 /// A directory that does not exist has nothing.
-pub(super) fn list(directory: &Path) -> Result<Vec<Entry>, ResourceDiagnostic> {
-    let paths = fs::read_dir(directory)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
-    let mut paths = match paths {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+pub(super) async fn list(
+    env: &dyn ExecutionEnv,
+    directory: &Path,
+) -> Result<Vec<Entry>, ResourceDiagnostic> {
+    let names = match env.list(directory).await {
+        Err(error) if error.kind == EnvErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|error| unreadable(directory, &error))?,
     };
-    paths.sort();
-    let entries = paths.into_iter().filter_map(|path| Some(Entry { kind: kind(&path)?, path }));
-    Ok(entries.collect())
+    let mut entries = Vec::with_capacity(names.len());
+    for entry in names {
+        let path = directory.join(entry.name);
+        let is_link = entry.kind == FileKind::Link;
+        let kind = if is_link {
+            let Ok(target) = env.stat(&path).await else { continue };
+            target.kind
+        } else {
+            entry.kind
+        };
+        entries.push(Entry { path, kind, is_link });
+    }
+    Ok(entries)
 }
 
 /// A file's text; bytes that are not UTF-8 are replaced.
-pub(super) fn read(path: &Path) -> Result<String, ResourceDiagnostic> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+pub(super) async fn read(
+    env: &dyn ExecutionEnv,
+    path: &Path,
+) -> Result<String, ResourceDiagnostic> {
+    let read = env.read_file(path, MAX_FILE).await;
+    let (bytes, _) = read.map_err(|error| unreadable(path, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The texts of several files, in order.
+pub(super) fn read_each(
+    env: &dyn ExecutionEnv,
+    paths: Vec<PathBuf>,
+) -> impl Stream<Item = (PathBuf, Result<String, ResourceDiagnostic>)> + Send {
+    stream::iter(paths)
+        .map(move |path| async move {
+            let text = read(env, &path).await;
+            (path, text)
+        })
+        .buffered(READ_AHEAD)
+}
+
 /// The one path of a file that may have many.
-pub(super) fn real_path(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+pub(super) async fn real_path(env: &dyn ExecutionEnv, path: &Path) -> PathBuf {
+    env.real_path(path).await.unwrap_or_else(|_| path.to_owned())
 }
 
 pub(super) fn is_markdown(path: &Path) -> bool {
@@ -67,6 +92,10 @@ pub(super) fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> ResourceDiagnostic {
-    ResourceDiagnostic::new(path, ResourceProblem::Unreadable(error.to_string()))
+fn unreadable(path: &Path, error: &EnvError) -> ResourceDiagnostic {
+    let problem = match error.kind {
+        EnvErrorKind::NotFound => ResourceProblem::Missing,
+        _ => ResourceProblem::Unreadable(error.cause()),
+    };
+    ResourceDiagnostic::new(path, problem)
 }

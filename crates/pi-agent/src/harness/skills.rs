@@ -6,6 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+
+use futures_util::StreamExt as _;
 
 mod discover;
 mod ignore_files;
@@ -17,16 +20,19 @@ mod tests;
 pub use discover::RootFiles;
 pub use prompt_section::{SkillReader, skills_section};
 
+use discover::Found;
+
 use super::front_matter::{Document, FrontMatterError};
 use super::resource_diagnostic::{ResourceDiagnostic, ResourceProblem};
-use super::resource_files::{self, FileKind};
+use super::resource_files;
+use crate::env::{ExecutionEnv, FileKind};
 
 /// The file that makes a directory a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
 /// In characters; the bounds are those of the Agent Skills specification.
-const MAX_NAME: usize = 64;
-const MAX_DESCRIPTION: usize = 1024;
+pub(super) const MAX_NAME: usize = 64;
+pub(super) const MAX_DESCRIPTION: usize = 1024;
 
 /// What is known of a skill without its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,41 +167,50 @@ impl Skills {
     /// searched, in the order of names, without dot directories, `node_modules` and what
     /// `.gitignore`, `.ignore` and `.fdignore` files in it say. Links are followed; a file or
     /// directory that was met before is passed over.
-    pub fn discover(&mut self, directory: &Path, root_files: RootFiles) -> Vec<ResourceDiagnostic> {
-        let mut diagnostics = Vec::new();
-        for file in discover::skill_files(directory, root_files, &mut diagnostics) {
-            self.add_file(&file, &mut diagnostics);
-        }
+    pub async fn discover(
+        &mut self,
+        env: &dyn ExecutionEnv,
+        directory: &Path,
+        root_files: RootFiles,
+    ) -> Vec<ResourceDiagnostic> {
+        let (files, mut diagnostics) = discover::skill_files(env, directory, root_files).await;
+        diagnostics.extend(self.add_files(env, files).await);
         diagnostics
     }
 
     /// Adds what somebody asked for by its absolute path: a `.md` file, or a directory to search.
-    pub fn load(&mut self, path: &Path) -> Vec<ResourceDiagnostic> {
-        let problem = match resource_files::kind(path) {
-            Some(FileKind::Directory) => return self.discover(path, RootFiles::Count),
-            Some(FileKind::File) if resource_files::is_markdown(path) => {
-                let mut diagnostics = Vec::new();
-                self.add_file(path, &mut diagnostics);
-                return diagnostics;
+    pub async fn load(&mut self, env: &dyn ExecutionEnv, path: &Path) -> Vec<ResourceDiagnostic> {
+        match resource_files::kind(env, path).await {
+            Ok(FileKind::Directory) => self.discover(env, path, RootFiles::Count).await,
+            Ok(FileKind::File) if resource_files::is_markdown(path) => {
+                let real_path = resource_files::real_path(env, path).await;
+                self.add_files(env, vec![Found { path: path.to_owned(), real_path }]).await
             }
-            Some(_) => ResourceProblem::NotMarkdown,
-            None => ResourceProblem::Missing,
-        };
-        vec![ResourceDiagnostic::new(path, problem)]
+            Ok(_) => vec![ResourceDiagnostic::new(path, ResourceProblem::NotMarkdown)],
+            Err(diagnostic) => vec![diagnostic],
+        }
     }
 
-    fn add_file(&mut self, path: &Path, diagnostics: &mut Vec<ResourceDiagnostic>) {
-        if !self.real_paths.insert(resource_files::real_path(path)) {
-            return;
-        }
-        match resource_files::read(path) {
-            Ok(text) => {
-                let (skill, problems) = Skill::parse(path, &text);
-                diagnostics.extend(problems);
-                diagnostics.extend(skill.and_then(|skill| self.add(skill)));
+    async fn add_files(
+        &mut self,
+        env: &dyn ExecutionEnv,
+        files: Vec<Found>,
+    ) -> Vec<ResourceDiagnostic> {
+        let is_new = |file: &Found| self.real_paths.insert(file.real_path.clone());
+        let new = files.into_iter().filter(is_new).map(|file| file.path).collect();
+        let mut texts = pin!(resource_files::read_each(env, new));
+        let mut diagnostics = Vec::new();
+        while let Some((path, text)) = texts.next().await {
+            match text {
+                Ok(text) => {
+                    let (skill, problems) = Skill::parse(path, &text);
+                    diagnostics.extend(problems);
+                    diagnostics.extend(skill.and_then(|skill| self.add(skill)));
+                }
+                Err(diagnostic) => diagnostics.push(diagnostic),
             }
-            Err(diagnostic) => diagnostics.push(diagnostic),
         }
+        diagnostics
     }
 }
 

@@ -1,6 +1,11 @@
 use std::fs;
 
 use super::*;
+use crate::env::{LocalEnv, LocalEnvConfig};
+
+fn local() -> LocalEnv {
+    LocalEnv::new(LocalEnvConfig::default())
+}
 
 fn scratch(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -72,11 +77,11 @@ fn the_description_falls_back_to_the_first_line() {
     assert_eq!(parse("---\nargument-hint: 7\n---\n").argument_hint, None);
 }
 
-#[test]
-fn bad_yaml_is_told_and_not_loaded() {
+#[tokio::test]
+async fn bad_yaml_is_told_and_not_loaded() {
     let dir = scratch(&[("a.md", "---\ndescription: [x\n---\nbody\n"), ("b.md", "b")]);
     let mut templates = PromptTemplates::default();
-    let diagnostics = templates.discover(dir.path());
+    let diagnostics = templates.discover(&local(), dir.path()).await;
     let [ResourceDiagnostic { path, line, problem: ResourceProblem::FrontMatter(_) }] =
         &*diagnostics
     else {
@@ -87,8 +92,8 @@ fn bad_yaml_is_told_and_not_loaded() {
     assert_eq!(names(&templates), ["b"]);
 }
 
-#[test]
-fn a_directory_gives_its_own_markdown_files_in_order() {
+#[tokio::test]
+async fn a_directory_gives_its_own_markdown_files_in_order() {
     let dir = scratch(&[
         ("b.md", "b"),
         ("a.md", "a"),
@@ -99,40 +104,40 @@ fn a_directory_gives_its_own_markdown_files_in_order() {
         ("f.md/g", "no"),
     ]);
     let mut templates = PromptTemplates::default();
-    assert_eq!(templates.discover(dir.path()), []);
+    assert_eq!(templates.discover(&local(), dir.path()).await, []);
     assert_eq!(names(&templates), ["B", "a", "b"]);
-    assert_eq!(templates.discover(&dir.path().join("none")), []);
+    assert_eq!(templates.discover(&local(), &dir.path().join("none")).await, []);
     assert_eq!(templates.len(), 3);
 }
 
-#[test]
-fn the_first_keeps_a_name_that_several_have() {
+#[tokio::test]
+async fn the_first_keeps_a_name_that_several_have() {
     let dir = scratch(&[("one/a.md", "1"), ("two/a.md", "2"), ("two/b.md", "3")]);
     let mut templates = PromptTemplates::default();
-    assert_eq!(templates.discover(&dir.path().join("one")), []);
+    assert_eq!(templates.discover(&local(), &dir.path().join("one")).await, []);
     let winner = dir.path().join("one/a.md");
     let expected = ResourceDiagnostic::new(
         dir.path().join("two/a.md"),
         ResourceProblem::Collision { name: "a".into(), winner: winner.clone() },
     );
-    assert_eq!(templates.discover(&dir.path().join("two")), [expected]);
-    assert_eq!(templates.load(&winner), [], "the same file again is no collision");
+    assert_eq!(templates.discover(&local(), &dir.path().join("two")).await, [expected]);
+    assert_eq!(templates.load(&local(), &winner).await, [], "the same file again is no collision");
     assert_eq!(names(&templates), ["a", "b"]);
     assert_eq!(templates.get("a").unwrap().body, "1");
 }
 
-#[test]
-fn what_is_given_by_path_is_loaded_or_told() {
+#[tokio::test]
+async fn what_is_given_by_path_is_loaded_or_told() {
     let dir = scratch(&[("x/a.md", "a"), ("x/deep/b.md", "b"), ("c.txt", "c")]);
     let mut templates = PromptTemplates::default();
-    assert_eq!(templates.load(&dir.path().join("x")), []);
-    assert_eq!(templates.load(&dir.path().join("x/deep/b.md")), []);
+    assert_eq!(templates.load(&local(), &dir.path().join("x")).await, []);
+    assert_eq!(templates.load(&local(), &dir.path().join("x/deep/b.md")).await, []);
     assert_eq!(names(&templates), ["a", "b"]);
     for (path, problem) in
         [("none.md", ResourceProblem::Missing), ("c.txt", ResourceProblem::NotMarkdown)]
     {
         let path = dir.path().join(path);
-        assert_eq!(templates.load(&path), [ResourceDiagnostic::new(path, problem)]);
+        assert_eq!(templates.load(&local(), &path).await, [ResourceDiagnostic::new(path, problem)]);
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ignore_files::{IGNORE_FILES, IgnoreRules};
+use crate::env::{ExecutionEnv, FileKind};
 use crate::harness::resource_diagnostic::ResourceDiagnostic;
-use crate::harness::resource_files::{self, Entry, FileKind};
+use crate::harness::resource_files::{self, Entry};
 
 /// Whether `.md` files directly in a searched directory can be skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,66 +17,87 @@ pub enum RootFiles {
     PassOver,
 }
 
-enum Step {
-    Directory { path: PathBuf, rules: Option<Arc<IgnoreRules>>, is_root: bool },
-    File(PathBuf),
+/// A file or directory by the path it was met at, and by the one path it has.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) real_path: PathBuf,
 }
 
-/// The files in the order in which their skills count.
-pub(super) fn skill_files(
+enum Step {
+    Directory { found: Found, rules: Option<Arc<IgnoreRules>>, root_files: RootFiles },
+    File(Found),
+}
+
+/// The files in the order in which their skills count, and what could not be searched.
+pub(super) async fn skill_files(
+    env: &dyn ExecutionEnv,
     root: &Path,
     root_files: RootFiles,
-    diagnostics: &mut Vec<ResourceDiagnostic>,
-) -> Vec<PathBuf> {
+) -> (Vec<Found>, Vec<ResourceDiagnostic>) {
     let mut files = Vec::new();
+    let mut diagnostics = Vec::new();
     let mut met = BTreeSet::new();
+    let root =
+        Found { path: root.to_owned(), real_path: resource_files::real_path(env, root).await };
     // The next step is the last.
-    let mut steps = vec![Step::Directory { path: root.to_owned(), rules: None, is_root: true }];
+    let mut steps = vec![Step::Directory { found: root, rules: None, root_files }];
     while let Some(step) = steps.pop() {
-        let (directory, rules, is_root) = match step {
-            Step::File(path) => {
-                files.push(path);
+        let (directory, rules, root_files) = match step {
+            Step::File(file) => {
+                files.push(file);
                 continue;
             }
-            Step::Directory { path, rules, is_root } => (path, rules, is_root),
+            Step::Directory { found, rules, root_files } => (found, rules, root_files),
         };
-        if !met.insert(resource_files::real_path(&directory)) {
+        if !met.insert(directory.real_path.clone()) {
             continue;
         }
-        let entries = match resource_files::list(&directory) {
+        let mut entries = match resource_files::list(env, &directory.path).await {
             Ok(entries) => entries,
             Err(diagnostic) => {
                 diagnostics.push(diagnostic);
                 continue;
             }
         };
-        let rules = IgnoreRules::below(rules, &directory, &ignore_texts(&directory, &entries));
-        let shown: Vec<Entry> =
-            entries.into_iter().filter(|e| is_shown(e, rules.as_deref())).collect();
-        if let Some(entry) = shown.iter().find(|entry| is_skill_file(entry)) {
-            files.push(entry.path.clone());
+        let texts = ignore_texts(env, &directory.path, &entries).await;
+        let rules = IgnoreRules::below(rules, &directory.path, &texts);
+        entries.retain(|entry| is_shown(entry, rules.as_deref()));
+        if let Some(file) = entries.iter().find(|entry| is_skill_file(entry)) {
+            files.push(found(env, &directory, file).await);
             continue;
         }
-        let with_files = is_root && root_files == RootFiles::Count;
-        steps.extend(shown.into_iter().rev().filter_map(|Entry { path, kind }| match kind {
-            FileKind::Directory => {
-                Some(Step::Directory { path, rules: rules.clone(), is_root: false })
+        let with_files = root_files == RootFiles::Count;
+        for entry in entries.iter().rev() {
+            if entry.kind == FileKind::Directory {
+                let found = found(env, &directory, entry).await;
+                let rules = rules.clone();
+                steps.push(Step::Directory { found, rules, root_files: RootFiles::PassOver });
+            } else if with_files && is_markdown_file(entry) {
+                steps.push(Step::File(found(env, &directory, entry).await));
             }
-            FileKind::File if with_files && resource_files::is_markdown(&path) => {
-                Some(Step::File(path))
-            }
-            FileKind::File | FileKind::Other => None,
-        }));
+        }
     }
-    files
+    (files, diagnostics)
 }
 
-fn ignore_texts(directory: &Path, entries: &[Entry]) -> Vec<String> {
-    let is_there = |path: &PathBuf| {
-        entries.iter().any(|entry| entry.kind == FileKind::File && entry.path == *path)
+/// Asks for the one path only where a link makes it another.
+async fn found(env: &dyn ExecutionEnv, directory: &Found, entry: &Entry) -> Found {
+    let real_path = match entry.path.file_name() {
+        Some(name) if !entry.is_link => directory.real_path.join(name),
+        _ => resource_files::real_path(env, &entry.path).await,
     };
-    let paths = IGNORE_FILES.map(|name| directory.join(name)).into_iter().filter(is_there);
-    paths.filter_map(|path| resource_files::read(&path).ok()).collect()
+    Found { path: entry.path.clone(), real_path }
+}
+
+async fn ignore_texts(env: &dyn ExecutionEnv, directory: &Path, entries: &[Entry]) -> Vec<String> {
+    let mut texts = Vec::new();
+    for path in IGNORE_FILES.map(|name| directory.join(name)) {
+        if entries.iter().any(|entry| entry.kind == FileKind::File && entry.path == path) {
+            texts.extend(resource_files::read(env, &path).await);
+        }
+    }
+    texts
 }
 
 fn is_shown(entry: &Entry, rules: Option<&IgnoreRules>) -> bool {
@@ -88,4 +110,8 @@ fn is_shown(entry: &Entry, rules: Option<&IgnoreRules>) -> bool {
 
 fn is_skill_file(entry: &Entry) -> bool {
     entry.kind == FileKind::File && super::is_skill_file(&entry.path)
+}
+
+fn is_markdown_file(entry: &Entry) -> bool {
+    entry.kind == FileKind::File && resource_files::is_markdown(&entry.path)
 }

@@ -1,6 +1,7 @@
 //! Calling a skill: `/skill:name arguments`.
 
 use super::{Skill, Skills};
+use crate::env::ExecutionEnv;
 use crate::harness::command::{self, is_blank};
 use crate::harness::front_matter;
 use crate::harness::resource_diagnostic::ResourceDiagnostic;
@@ -14,9 +15,13 @@ impl Skills {
     ///
     /// # Errors
     /// The skill's file cannot be read.
-    pub fn expand(&self, text: &str) -> Result<Option<String>, ResourceDiagnostic> {
+    pub async fn expand(
+        &self,
+        env: &dyn ExecutionEnv,
+        text: &str,
+    ) -> Result<Option<String>, ResourceDiagnostic> {
         let Some((skill, arguments)) = self.called_by(text) else { return Ok(None) };
-        let content = resource_files::read(&skill.file_path)?;
+        let content = resource_files::read(env, &skill.file_path).await?;
         Ok(Some(skill.invocation(&content, arguments)))
     }
 

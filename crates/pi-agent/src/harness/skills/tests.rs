@@ -1,6 +1,11 @@
 use std::fs;
 
 use super::*;
+use crate::env::{LocalEnv, LocalEnvConfig};
+
+fn local() -> LocalEnv {
+    LocalEnv::new(LocalEnvConfig::default())
+}
 
 /// A directory to put skills in.
 struct Scratch(tempfile::TempDir);
@@ -40,15 +45,19 @@ impl Scratch {
         self.0.path().join(below)
     }
 
-    fn discover(&self, below: &str, root_files: RootFiles) -> (Skills, Vec<ResourceDiagnostic>) {
+    async fn discover(
+        &self,
+        below: &str,
+        root_files: RootFiles,
+    ) -> (Skills, Vec<ResourceDiagnostic>) {
         let mut skills = Skills::default();
-        let diagnostics = skills.discover(&self.path(below), root_files);
+        let diagnostics = skills.discover(&local(), &self.path(below), root_files).await;
         (skills, diagnostics)
     }
 
     /// The files of the skills in a directory, below it.
-    fn files(&self, below: &str, root_files: RootFiles) -> Vec<String> {
-        let (skills, diagnostics) = self.discover(below, root_files);
+    async fn files(&self, below: &str, root_files: RootFiles) -> Vec<String> {
+        let (skills, diagnostics) = self.discover(below, root_files).await;
         assert_eq!(diagnostics, []);
         let root = self.path(below);
         let paths = skills.iter().map(|skill| skill.file_path.strip_prefix(&root).unwrap());
@@ -235,8 +244,8 @@ fn diagnostics_read_as_file_line_and_problem() {
     );
 }
 
-#[test]
-fn a_directory_is_searched_in_the_order_of_names() {
+#[tokio::test]
+async fn a_directory_is_searched_in_the_order_of_names() {
     let paths = [
         "10/SKILL.md",
         "9/SKILL.md",
@@ -255,11 +264,11 @@ fn a_directory_is_searched_in_the_order_of_names() {
     for (number, path) in paths.iter().enumerate().rev() {
         scratch.write(path, skill(&format!("s{number}")));
     }
-    assert_eq!(scratch.files("", RootFiles::Count), paths);
+    assert_eq!(scratch.files("", RootFiles::Count).await, paths);
 }
 
-#[test]
-fn what_counts_as_a_skill_depends_on_where_it_lies() {
+#[tokio::test]
+async fn what_counts_as_a_skill_depends_on_where_it_lies() {
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &[]),
         (&["one/SKILL.md", "one/inner/SKILL.md", "one/more.md"], &["one/SKILL.md"]),
@@ -272,40 +281,40 @@ fn what_counts_as_a_skill_depends_on_where_it_lies() {
     ];
     for (files, expected) in cases {
         let scratch = Scratch::with_skills(files);
-        assert_eq!(scratch.files("", RootFiles::Count), *expected, "{files:?}");
+        assert_eq!(scratch.files("", RootFiles::Count).await, *expected, "{files:?}");
         let without: Vec<_> =
             expected.iter().filter(|path| path.ends_with("SKILL.md")).copied().collect();
-        assert_eq!(scratch.files("", RootFiles::PassOver), without, "{files:?}");
+        assert_eq!(scratch.files("", RootFiles::PassOver).await, without, "{files:?}");
     }
 }
 
-#[test]
-fn a_directory_with_a_broken_skill_is_still_no_group() {
+#[tokio::test]
+async fn a_directory_with_a_broken_skill_is_still_no_group() {
     let scratch = Scratch::new(&[("a/SKILL.md", "no head"), ("a/b/SKILL.md", &skill("b"))]);
-    let (skills, diagnostics) = scratch.discover("", RootFiles::Count);
+    let (skills, diagnostics) = scratch.discover("", RootFiles::Count).await;
     assert!(skills.is_empty());
     let expected =
         ResourceDiagnostic::new(scratch.path("a/SKILL.md"), ResourceProblem::NoDescription);
     assert_eq!(diagnostics, [expected]);
 }
 
-#[test]
-fn plain_markdown_beside_skills_is_passed_over() {
+#[tokio::test]
+async fn plain_markdown_beside_skills_is_passed_over() {
     let scratch = Scratch::new(&[
         ("README.md", "# Skills\n"),
         ("CHANGES.md", "---\ntitle: Changes\n---\n"),
         ("a/SKILL.md", &skill("a")),
     ]);
-    assert_eq!(scratch.files("", RootFiles::Count), ["a/SKILL.md"]);
+    assert_eq!(scratch.files("", RootFiles::Count).await, ["a/SKILL.md"]);
 }
 
-#[test]
-fn a_directory_that_is_not_there_has_no_skills() {
-    assert_eq!(Scratch::new(&[]).files("none/at/all", RootFiles::Count), [""; 0]);
+#[tokio::test]
+async fn a_directory_that_is_not_there_has_no_skills() {
+    assert_eq!(Scratch::new(&[]).files("none/at/all", RootFiles::Count).await, [""; 0]);
 }
 
-#[test]
-fn ignore_files_are_respected() {
+#[tokio::test]
+async fn ignore_files_are_respected() {
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: &[(Files<'_>, &[&str])] = &[
         (&[(".gitignore", "a/\n*.ign.md\n")], &["b/SKILL.md", "g/x/SKILL.md"]),
@@ -333,20 +342,20 @@ fn ignore_files_are_respected() {
         for (path, content) in *ignore_files {
             scratch.write(path, content);
         }
-        assert_eq!(scratch.files("", RootFiles::Count), *expected, "{ignore_files:?}");
+        assert_eq!(scratch.files("", RootFiles::Count).await, *expected, "{ignore_files:?}");
     }
 }
 
-#[test]
-fn ignore_files_above_the_directory_do_not_count() {
+#[tokio::test]
+async fn ignore_files_above_the_directory_do_not_count() {
     let scratch = Scratch::with_skills(&["skills/a/SKILL.md"]);
     scratch.write(".gitignore", "skills/a\n");
-    assert_eq!(scratch.files("skills", RootFiles::Count), ["a/SKILL.md"]);
+    assert_eq!(scratch.files("skills", RootFiles::Count).await, ["a/SKILL.md"]);
 }
 
 #[cfg(unix)]
-#[test]
-fn links_are_followed_and_what_they_lead_to_counts_once() {
+#[tokio::test]
+async fn links_are_followed_and_what_they_lead_to_counts_once() {
     let scratch = Scratch::with_skills(&["real/deep/SKILL.md", "s/own/SKILL.md"]);
     scratch.link("real/deep", "s/link1");
     scratch.link("real/deep", "s/link2");
@@ -355,16 +364,16 @@ fn links_are_followed_and_what_they_lead_to_counts_once() {
     scratch.link("s", "s/sub/circle");
     scratch.link("none", "s/broken");
     scratch.link("none.md", "s/broken.md");
-    assert_eq!(scratch.files("s", RootFiles::Count), ["file.md", "own/SKILL.md"]);
+    assert_eq!(scratch.files("s", RootFiles::Count).await, ["file.md", "own/SKILL.md"]);
 
     fs::remove_file(scratch.path("s/file.md")).unwrap();
-    assert_eq!(scratch.files("s", RootFiles::Count), ["link1/SKILL.md", "own/SKILL.md"]);
-    let (skills, _) = scratch.discover("s", RootFiles::Count);
+    assert_eq!(scratch.files("s", RootFiles::Count).await, ["link1/SKILL.md", "own/SKILL.md"]);
+    let (skills, _) = scratch.discover("s", RootFiles::Count).await;
     assert_eq!(skills.iter().next().unwrap().base_dir, scratch.path("s/link1"), "as it was met");
 }
 
-#[test]
-fn the_first_keeps_a_name_that_several_have() {
+#[tokio::test]
+async fn the_first_keeps_a_name_that_several_have() {
     let scratch = Scratch::new(&[
         ("first/a/SKILL.md", &skill("same")),
         ("first/b/SKILL.md", &skill("same")),
@@ -372,8 +381,8 @@ fn the_first_keeps_a_name_that_several_have() {
         ("second/d/SKILL.md", &skill("other")),
     ]);
     let mut skills = Skills::default();
-    let mut diagnostics = skills.discover(&scratch.path("first"), RootFiles::Count);
-    diagnostics.extend(skills.discover(&scratch.path("second"), RootFiles::Count));
+    let mut diagnostics = skills.discover(&local(), &scratch.path("first"), RootFiles::Count).await;
+    diagnostics.extend(skills.discover(&local(), &scratch.path("second"), RootFiles::Count).await);
     let winner = scratch.path("first/a/SKILL.md");
     let expected = ["first/b/SKILL.md", "second/c/SKILL.md"].map(|loser| {
         let problem = ResourceProblem::Collision { name: "same".into(), winner: winner.clone() };
@@ -394,27 +403,27 @@ fn the_first_keeps_a_name_that_several_have() {
 }
 
 #[cfg(unix)]
-#[test]
-fn the_same_file_in_several_places_is_no_collision() {
+#[tokio::test]
+async fn the_same_file_in_several_places_is_no_collision() {
     let scratch = Scratch::with_skills(&["one/a/SKILL.md"]);
     scratch.write("one/b/SKILL.md", "broken");
     scratch.link("one", "two");
     let mut skills = Skills::default();
-    assert_eq!(skills.discover(&scratch.path("one"), RootFiles::Count).len(), 1);
-    assert_eq!(skills.discover(&scratch.path("one"), RootFiles::Count), []);
-    assert_eq!(skills.discover(&scratch.path("two"), RootFiles::Count), []);
-    assert_eq!(skills.load(&scratch.path("two/a/SKILL.md")), []);
+    assert_eq!(skills.discover(&local(), &scratch.path("one"), RootFiles::Count).await.len(), 1);
+    assert_eq!(skills.discover(&local(), &scratch.path("one"), RootFiles::Count).await, []);
+    assert_eq!(skills.discover(&local(), &scratch.path("two"), RootFiles::Count).await, []);
+    assert_eq!(skills.load(&local(), &scratch.path("two/a/SKILL.md")).await, []);
     assert_eq!(skills.len(), 1);
 }
 
-#[test]
-fn what_is_given_by_path_is_loaded_wherever_it_lies() {
+#[tokio::test]
+async fn what_is_given_by_path_is_loaded_wherever_it_lies() {
     let scratch = Scratch::with_skills(&["a/SKILL.md", "a/in/SKILL.md", ".dot/SKILL.md", "x/y.md"]);
     scratch.write("x/plain.txt", "");
     scratch.write("x/plain.md", "just text");
     let mut skills = Skills::default();
     for path in ["a", "a/in/SKILL.md", ".dot", "x/y.md", "x/plain.md"] {
-        assert_eq!(skills.load(&scratch.path(path)), [], "{path}");
+        assert_eq!(skills.load(&local(), &scratch.path(path)).await, [], "{path}");
     }
     let names: Vec<_> = skills.iter().map(|skill| skill.name.as_str()).collect();
     assert_eq!(names, ["s0", "s1", "s2", "s3"]);
@@ -422,15 +431,15 @@ fn what_is_given_by_path_is_loaded_wherever_it_lies() {
         [("none", ResourceProblem::Missing), ("x/plain.txt", ResourceProblem::NotMarkdown)]
     {
         let path = scratch.path(path);
-        assert_eq!(skills.load(&path), [ResourceDiagnostic::new(path, problem)]);
+        assert_eq!(skills.load(&local(), &path).await, [ResourceDiagnostic::new(path, problem)]);
     }
 }
 
-#[test]
-fn bad_bytes_are_replaced() {
+#[tokio::test]
+async fn bad_bytes_are_replaced() {
     let scratch = Scratch::new(&[]);
     scratch.write("a/SKILL.md", b"---\ndescription: d\xff\n---\n");
-    let (skills, _) = scratch.discover("", RootFiles::Count);
+    let (skills, _) = scratch.discover("", RootFiles::Count).await;
     assert_eq!(skills.get("a").unwrap().description, "d\u{fffd}");
 }
 
@@ -500,4 +509,13 @@ fn the_read_tool_is_preferred_to_read_skills() {
     ] {
         assert_eq!(SkillReader::among(tools.iter().copied()), expected, "{tools:?}");
     }
+}
+
+#[test]
+fn loading_may_move_between_threads() {
+    fn assert_send<T: Send>(_: T) {}
+    let env = local();
+    assert_send(Skills::default().discover(&env, Path::new("/s"), RootFiles::Count));
+    assert_send(Skills::default().load(&env, Path::new("/s")));
+    assert_send(Skills::default().expand(&env, "/skill:a"));
 }
