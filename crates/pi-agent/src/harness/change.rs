@@ -10,6 +10,7 @@ use super::{CompactionPolicy, Harness, HarnessError, RetrySettings, SessionHooks
 use crate::event::SessionEvent;
 use crate::hooks::LoopHooks;
 use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::resources::Resources;
 use crate::session::{Entry, EntryBody, EntryKind, clean_name};
 
 /// The model and how it is asked.
@@ -34,16 +35,28 @@ impl Harness {
     }
 
     pub fn set_retry(&self, retry: RetrySettings) {
-        self.inner.state().retry = retry;
+        self.inner.state().settings.retry = retry;
     }
 
     pub fn compaction(&self) -> CompactionPolicy {
-        self.inner.state().compaction.clone()
+        self.inner.state().settings.compaction.clone()
     }
 
     /// Counts from the next look at the size of the context.
     pub fn set_compaction(&self, policy: CompactionPolicy) {
-        self.inner.state().compaction = policy;
+        self.inner.state().settings.compaction = policy;
+    }
+}
+
+/// Skills and prompt templates.
+impl Harness {
+    pub fn resources(&self) -> Option<Resources> {
+        self.inner.state().settings.resources.clone()
+    }
+
+    /// Counts from the next text. What the prompt says of skills is the [`super::PromptBuilder`]'s.
+    pub fn set_resources(&self, resources: Option<Resources>) {
+        self.inner.state().settings.resources = resources;
     }
 }
 
@@ -65,7 +78,7 @@ impl Harness {
 
     /// Replaces the session's hooks.
     pub fn set_session_hooks(&self, hooks: Vec<Arc<dyn SessionHooks>>) {
-        self.inner.state().session_hooks = hooks.into();
+        self.inner.state().settings.session_hooks = hooks.into();
     }
 }
 

@@ -95,7 +95,7 @@ impl Inner {
         model: &Model,
         cancel: &CancellationToken,
     ) -> bool {
-        let settings = self.state().compaction.for_model(model);
+        let settings = self.state().settings.compaction.for_model(model);
         if !settings.enabled || model.context_window == 0 || cancel.is_cancelled() {
             return false;
         }
@@ -114,7 +114,7 @@ impl Inner {
         job: &Job<'_>,
     ) -> Result<CompactionResult, CompactionFailure> {
         let reason = job.reason;
-        let settings = self.state().compaction.for_model(&self.agent.model());
+        let settings = self.state().settings.compaction.for_model(&self.agent.model());
         let prepared = prepare(&self.session(), &settings);
         if let (Err(nothing), true) = (&prepared, reason != CompactionReason::Manual) {
             return Err((*nothing).into());
@@ -275,7 +275,7 @@ impl Inner {
             model,
             thinking_level: self.agent.thinking_level(),
             options,
-            retry: self.state().retry,
+            retry: self.state().settings.retry,
             cancel: cancel.clone(),
             listener: Arc::new(RetryTeller { inner: self.this.clone(), source }),
         }

@@ -142,7 +142,7 @@ impl Inner {
 
     fn branch_left(&self, place: &Place) -> Result<BranchPreparation, NavigationFailure> {
         let window = self.agent.model().context_window;
-        let budget = window.saturating_sub(self.state().branch_summary.reserve_tokens);
+        let budget = window.saturating_sub(self.state().settings.branch_summary.reserve_tokens);
         let prepared = prepare_branch(&self.session(), place.leaf.as_deref(), budget);
         prepared.map_err(|error| NavigationFailure::Session(Arc::new(error)))
     }

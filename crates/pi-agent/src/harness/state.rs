@@ -12,14 +12,12 @@ use super::verdict::Verdict;
 use super::{HarnessError, Inner};
 use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::message::AgentMessage;
+use crate::resources::Resources;
 use crate::retry::RetrySettings;
 use crate::session::{Diagnostic, Entry, EntryBody, PromptState, Session, SessionError};
 
 pub(super) struct State {
-    pub(super) retry: RetrySettings,
-    pub(super) compaction: CompactionPolicy,
-    pub(super) branch_summary: BranchSummarySettings,
-    pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
+    pub(super) settings: Settings,
     pub(super) tools: ToolRegistry,
     /// Set while something is on.
     pub(super) ongoing: Option<Ongoing>,
@@ -41,6 +39,15 @@ pub(super) struct State {
     unstored: VecDeque<EntryBody>,
     /// Set while there are some.
     pub(super) storage_error: Option<Arc<SessionError>>,
+}
+
+/// What can be changed at any time.
+pub(super) struct Settings {
+    pub(super) retry: RetrySettings,
+    pub(super) compaction: CompactionPolicy,
+    pub(super) branch_summary: BranchSummarySettings,
+    pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
+    pub(super) resources: Option<Resources>,
 }
 
 /// How far a prompt is.
@@ -65,19 +72,9 @@ pub(super) struct Answer {
 }
 
 impl State {
-    pub(super) fn new(
-        session: &Session,
-        retry: RetrySettings,
-        compaction: CompactionPolicy,
-        branch_summary: BranchSummarySettings,
-        session_hooks: Vec<Arc<dyn SessionHooks>>,
-        tools: ToolRegistry,
-    ) -> Self {
+    pub(super) fn new(session: &Session, tools: ToolRegistry, settings: Settings) -> Self {
         Self {
-            retry,
-            compaction,
-            branch_summary,
-            session_hooks: session_hooks.into(),
+            settings,
             tools,
             ongoing: None,
             progress: Progress::default(),

@@ -15,10 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::env::registry;
 
-mod processes;
 mod program;
 
-pub use processes::{ProcessGroups, RunningGroup};
+pub use pi_agent::env::{ProcessGroups, RunningGroup};
 pub use program::find_shell;
 
 /// A command to run.
@@ -117,7 +116,7 @@ pub async fn run(
             () = until(give_up) => break,
             status = child.wait(), if exit.is_none() => {
                 exit = Some((exit_code(&status), started.elapsed()));
-                group.shell_ended();
+                group.leader_ended();
                 give_up = Some(Instant::now() + IDLE_GRACE);
             }
             read = output.read(&mut chunk), if open => {
@@ -138,8 +137,8 @@ pub async fn run(
     })
 }
 
-fn grace_after_kill(shell_ended: bool) -> Duration {
-    if shell_ended { IDLE_GRACE } else { KILL_GRACE }
+fn grace_after_kill(leader_ended: bool) -> Duration {
+    if leader_ended { IDLE_GRACE } else { KILL_GRACE }
 }
 
 async fn until(moment: Option<Instant>) {
