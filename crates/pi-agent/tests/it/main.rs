@@ -4,3 +4,5 @@
 mod session_damage;
 #[cfg(test)]
 mod session_files;
+#[cfg(test)]
+mod session_tree;
