@@ -281,3 +281,6 @@ fn bash_execution_text(m: &BashExecutionMessage) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,3 +10,4 @@ mod session_damage;
 mod session_files;
 #[cfg(test)]
 mod session_processes;
+mod session_tree;
