@@ -6,11 +6,15 @@
 mod context;
 pub mod entry;
 mod file;
+mod folder;
 mod header;
 mod jsonl;
+pub mod list;
 mod locate;
 mod migrate;
 mod prompt_state;
+pub mod search;
+pub mod threads;
 mod tree;
 
 use std::fs::File;
@@ -24,7 +28,8 @@ pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
-pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use list::{ListOptions, Progress, Scope, SessionInfo};
+pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use prompt_state::PromptState;
 pub use tree::EntryRef;
 

@@ -51,10 +51,14 @@ pub(super) fn open(
         |id| Session::create(&dir.for_cwd(cwd), cwd, id, None).map_err(|error| failed(&error));
     match &choice.source {
         SessionSource::New => create(new_session_id()),
-        SessionSource::Newest => match dir.newest(cwd) {
-            Some(found) => open_file(&found.path, cwd, warnings),
-            None => create(new_session_id()),
-        },
+        SessionSource::Newest => {
+            let newest = dir.newest(cwd);
+            warnings.extend(newest.damaged.iter().map(|path| damaged(path)));
+            match newest.found {
+                Some(found) => open_file(&found.path, cwd, warnings),
+                None => create(new_session_id()),
+            }
+        }
         SessionSource::Exact(id) => match dir.by_exact_id(id, cwd) {
             Some(found) => open_file(&found.path, cwd, warnings),
             None => {
@@ -95,6 +99,10 @@ fn find(
         several => Err(AppError::user(format!("'{text}' matches {} sessions", several.len()))
             .with_hint(format!("Give more of the id:{}", listed(several)))),
     }
+}
+
+fn damaged(path: &Path) -> Warning {
+    Warning::new(format!("Not continued, its first line is damaged: {}", path.display()))
 }
 
 /// Most sessions named when an id is ambiguous.
