@@ -1,8 +1,9 @@
 //! The conversation on disk: an append-only JSONL file whose entries form a tree.
 //!
-//! Owns: the file, the tree in memory, the leaf, what the model is told at a leaf, and finding
+//! Owns: where it is kept, the tree in memory, the leaf, what the model is told at a leaf, and finding
 //! sessions. Never: changes a line that is written, runs anything, or knows who appends.
 
+mod append;
 mod context;
 pub mod entry;
 mod file;
@@ -10,53 +11,52 @@ mod folder;
 mod header;
 mod jsonl;
 pub mod list;
+mod load;
 mod locate;
+mod memory;
 mod migrate;
 mod prompt_state;
 pub mod search;
+mod storage;
 pub mod threads;
 mod tree;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 pub use context::SessionContext;
 pub use entry::{Entry, EntryBody, EntryKind};
+pub use file::FileStorage;
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
 pub use list::{ListOptions, Progress, Scope, SessionInfo};
 pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
+pub use storage::{Changes, SessionStorage};
 pub use tree::EntryRef;
 
 use pi_ai::ThinkingLevel;
-use serde::de::IgnoredAny;
 
-use file::{Change, SessionFile};
-use tree::{Reading, Report, Tree};
+use append::line;
+use load::{Loaded, load};
+use tree::Tree;
 
-/// A conversation: its entries, its leaf, and the file behind them if there is one.
+/// A conversation: its entries, its leaf, and where they are kept if they are.
 #[derive(Debug)]
 pub struct Session {
     header: Header,
     tree: Tree,
-    store: Store,
+    /// `None`: in memory only.
+    storage: Option<Box<dyn SessionStorage>>,
+    /// The storage holds the session; it does from the first user or assistant message on.
+    is_saved: bool,
     /// Lines of the own branch that another process's rewrite lost; the next write adds them.
     unsaved: String,
     /// What later reads of other processes' lines found.
     diagnostics: Vec<Diagnostic>,
-}
-
-#[derive(Debug)]
-enum Store {
-    Memory,
-    /// Made with the first user or assistant message.
-    Deferred(PathBuf),
-    File(SessionFile),
 }
 
 /// What can go wrong with a session.
@@ -64,10 +64,15 @@ enum Store {
 pub enum SessionError {
     #[error("Session file is not a valid pi session: {}", path.display())]
     NotASession { path: PathBuf },
+    #[error("The text is not a valid pi session")]
+    NotASessionText,
     #[error("Cannot read session file {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("Cannot write session file {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
+    /// The session is kept in something that is no file.
+    #[error("Cannot reach what keeps the session: {source}")]
+    Storage { source: io::Error },
     #[error("Entry {id} is not in the session")]
     NoSuchEntry { id: String },
     #[error("Entry cannot be written as JSON: {source}")]
@@ -80,17 +85,31 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// A session that never touches the disk.
+    /// A session that is kept nowhere.
     ///
     /// # Errors
     /// The id breaks the rule of [`check_session_id`].
     pub fn in_memory(cwd: &Path, id: String) -> Result<Self, SessionError> {
         check_session_id(&id)?;
-        Ok(Self::new(Header::new(cwd, id, None), Store::Memory))
+        Ok(Self::new(Header::new(cwd, id, None), None))
+    }
+
+    /// A session that is kept nowhere and begins with the text of another. An empty text gives a new
+    /// session of `cwd`. See [`Self::keep_in`] to keep it after all.
+    ///
+    /// # Errors
+    /// The first line of the text that can be parsed is no session header.
+    pub fn from_text(text: String, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+        let begin = || line(&Header::new(cwd, new_session_id(), None));
+        let loaded = Loaded::of(text.into_bytes(), None, &begin)?;
+        Ok(Self::loaded(loaded, None))
     }
 
     /// A session whose file appears in `dir` with its first user or assistant message. `parent` is
     /// the file it was started from.
+    ///
+    /// When another process makes a file for the same id and directory first, this session joins it
+    /// there, on a branch of its own.
     ///
     /// # Errors
     /// The id breaks the rule of [`check_session_id`].
@@ -100,10 +119,9 @@ impl Session {
         id: String,
         parent: Option<&Path>,
     ) -> Result<Self, SessionError> {
-        check_session_id(&id)?;
         let header = Header::new(cwd, id, parent);
-        let path = dir.join(file_name(&header.timestamp, &header.id));
-        Ok(Self::new(header, Store::Deferred(path)))
+        let storage = FileStorage::in_dir(dir, &header);
+        Self::with_storage(header, Box::new(storage))
     }
 
     /// Like [`Self::create`], for a file that somebody named and that is not there yet.
@@ -111,8 +129,20 @@ impl Session {
     /// # Errors
     /// The id breaks the rule of [`check_session_id`].
     pub fn create_at(path: PathBuf, cwd: &Path, id: String) -> Result<Self, SessionError> {
-        check_session_id(&id)?;
-        Ok(Self::new(Header::new(cwd, id, None), Store::Deferred(path)))
+        Self::with_storage(Header::new(cwd, id, None), Box::new(FileStorage::new(path)))
+    }
+
+    /// A session that is kept in `storage`, which holds nothing yet, from its first user or
+    /// assistant message on.
+    ///
+    /// # Errors
+    /// The id breaks the rule of [`check_session_id`].
+    pub fn with_storage(
+        header: Header,
+        storage: Box<dyn SessionStorage>,
+    ) -> Result<Self, SessionError> {
+        check_session_id(&header.id)?;
+        Ok(Self::new(header, Some(storage)))
     }
 
     /// Opens a file; the leaf is its last entry. Files of older versions are rewritten in place. An
@@ -123,31 +153,37 @@ impl Session {
     /// The file cannot be read, or the first line that can be parsed is no session header; the file
     /// is then as it was.
     pub fn open(path: &Path, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
-        let (mut file, bytes) = SessionFile::read(path).map_err(read_error(path))?;
-        if bytes.is_empty() {
-            let header = Header::new(cwd, new_session_id(), None);
-            let file = SessionFile::replace(path, &line(&header)?).map_err(write_error(path))?;
-            return Ok((Self::new(header, Store::File(file)), Vec::new()));
+        let (session, diagnostics) = Self::open_storage(Box::new(FileStorage::new(path)), cwd)?;
+        if session.is_saved {
+            return Ok((session, diagnostics));
         }
-        let mut diagnostics = Vec::new();
-        let mut report = Report { path: Some(path), found: &mut diagnostics };
-        let (mut text, is_utf8) = jsonl::decode(bytes);
-        if !is_utf8 {
-            report.add(None, Problem::NotUtf8);
+        Err(SessionError::Read { path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
+    }
+
+    /// Like [`Self::open`], for a session kept in any way. A storage that holds nothing yet gets a
+    /// new session of `cwd` with its first user or assistant message.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_storage(
+        mut storage: Box<dyn SessionStorage>,
+        cwd: &Path,
+    ) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+        let new_header = || Header::new(cwd, new_session_id(), None);
+        match storage.read().map_err(|error| read_error(storage.path(), error))? {
+            None => Ok((Self::new(new_header(), Some(storage)), Vec::new())),
+            Some(bytes) => {
+                let loaded = load(storage.as_mut(), bytes, &|| line(&new_header()))?;
+                Ok(Self::loaded(loaded, Some(storage)))
+            }
         }
-        let header = find_header(&text);
-        let mut header = header.ok_or_else(|| SessionError::NotASession { path: path.into() })?;
-        if header.version < CURRENT_VERSION {
-            text = migrate::migrate(&text, header.version, &mut report)?;
-            file = SessionFile::replace(path, &text).map_err(write_error(path))?;
-            header.version = CURRENT_VERSION;
-        }
-        let mut session = Self::new(header, Store::File(file));
-        session.tree.read(text, Reading::Whole, &mut report);
-        if let Some((id, parent)) = session.missing_parent() {
-            report.add(None, Problem::MissingParent { id, parent });
-        }
-        Ok((session, diagnostics))
+    }
+
+    /// Keeps a session that was in memory in `storage`, which holds nothing yet, from its next user
+    /// or assistant message on.
+    #[must_use]
+    pub fn keep_in(self, storage: Box<dyn SessionStorage>) -> Self {
+        Self { storage: Some(storage), is_saved: false, ..self }
     }
 
     /// The branch's first entry and its parent, where that is not there.
@@ -156,11 +192,12 @@ impl Session {
         Some((first.id.clone(), first.parent_id.clone()?))
     }
 
-    fn new(header: Header, store: Store) -> Self {
+    fn new(header: Header, storage: Option<Box<dyn SessionStorage>>) -> Self {
         Self {
             header,
             tree: Tree::default(),
-            store,
+            storage,
+            is_saved: false,
             unsaved: String::new(),
             diagnostics: Vec::new(),
         }
@@ -181,16 +218,12 @@ impl Session {
 
     /// The file, whether it is there yet or not; `None` in memory.
     pub fn path(&self) -> Option<&Path> {
-        match &self.store {
-            Store::Memory => None,
-            Store::Deferred(path) => Some(path),
-            Store::File(file) => Some(file.path()),
-        }
+        self.storage.as_ref()?.path()
     }
 
-    /// Whether the session has a file on disk.
+    /// Whether the session is kept: in a file, as a rule.
     pub fn is_saved(&self) -> bool {
-        matches!(self.store, Store::File(_))
+        self.is_saved
     }
 
     /// All entries, in file order.
@@ -262,133 +295,24 @@ impl Session {
     pub fn set_leaf(&mut self, id: Option<&str>) -> Result<(), SessionError> {
         if self.tree.set_leaf(id) { Ok(()) } else { Err(no_such_entry(id.unwrap_or_default())) }
     }
-
-    /// Adds an entry below the leaf and makes it the leaf. It is on disk when this returns, unless
-    /// the session has no file or still waits for its first user or assistant message.
-    ///
-    /// Entries another process added are read first; ours then begins a branch beside them.
-    ///
-    /// # Errors
-    /// The entry did not reach the disk; the session is as it was.
-    pub fn append(&mut self, body: EntryBody) -> Result<Arc<Entry>, SessionError> {
-        let mut handle = self.catch_up()?;
-        let entry = Arc::new(Entry {
-            kind: body.kind(),
-            id: header::new_entry_id(|id| self.tree.get(id).is_some()),
-            parent_id: self.tree.leaf().map(|leaf| leaf.id().to_owned()),
-            timestamp: header::now_iso(),
-            body,
-        });
-        match &mut self.store {
-            Store::Memory => {}
-            Store::Deferred(_) if !entry.body.starts_file() => {}
-            Store::Deferred(path) => {
-                let text = whole_text(&self.header, &self.tree)? + &line(entry.as_ref())?;
-                let file = SessionFile::create(path, &text).map_err(write_error(path))?;
-                self.store = Store::File(file);
-            }
-            Store::File(file) => {
-                let lines = self.unsaved.clone() + &line(entry.as_ref())?;
-                if let Some(handle) = &mut handle {
-                    let written = file.append(handle, &lines);
-                    written.map_err(write_error(file.path()))?;
-                }
-                self.unsaved.clear();
-            }
-        }
-        self.tree.push(&entry);
-        Ok(entry)
-    }
-
-    /// Reads what other processes did to the file, and opens it for adding if there is one.
-    fn catch_up(&mut self) -> Result<Option<File>, SessionError> {
-        let Store::File(file) = &mut self.store else { return Ok(None) };
-        let path = file.path().to_owned();
-        match file.look().map_err(read_error(&path))? {
-            Change::None(handle) => Ok(Some(handle)),
-            Change::Grown(handle, bytes) => {
-                let (text, _) = jsonl::decode(bytes);
-                let mut report = Report { path: Some(&path), found: &mut self.diagnostics };
-                self.tree.read(text, Reading::Addition, &mut report);
-                Ok(Some(handle))
-            }
-            Change::Gone => {
-                let text = whole_text(&self.header, &self.tree)?;
-                *file = SessionFile::replace(&path, &text).map_err(write_error(&path))?;
-                self.unsaved.clear();
-                self.reopen(&path)
-            }
-            Change::Replaced => {
-                self.reload(&path)?;
-                self.reopen(&path)
-            }
-        }
-    }
-
-    /// The file is another one now: takes over what it holds, and keeps the own branch.
-    fn reload(&mut self, path: &Path) -> Result<(), SessionError> {
-        let (mut other, diagnostics) = Self::open(path, self.cwd())?;
-        if other.id() != self.id() {
-            let source = io::Error::other("it holds another session now");
-            return Err(SessionError::Write { path: path.to_owned(), source });
-        }
-        for entry in self.branch() {
-            if other.entry(entry.id()).is_none() {
-                other.unsaved.push_str(&entry.json());
-                other.unsaved.push('\n');
-            }
-        }
-        other.diagnostics = std::mem::take(&mut self.diagnostics);
-        other.diagnostics.extend(diagnostics);
-        let mut report = Report { path: Some(path), found: &mut other.diagnostics };
-        other.tree.read(other.unsaved.clone(), Reading::Addition, &mut report);
-        other.set_leaf(self.leaf().map(|leaf| leaf.id()))?;
-        *self = other;
-        Ok(())
-    }
-
-    fn reopen(&mut self, path: &Path) -> Result<Option<File>, SessionError> {
-        let Store::File(file) = &mut self.store else { return Ok(None) };
-        match file.look().map_err(read_error(path))? {
-            Change::None(handle) => Ok(Some(handle)),
-            Change::Grown(..) | Change::Gone | Change::Replaced => {
-                let source = io::Error::other("another process keeps replacing it");
-                Err(SessionError::Write { path: path.to_owned(), source })
-            }
-        }
-    }
-}
-
-/// The first line that is JSON at all must be the header.
-fn find_header(text: &str) -> Option<Header> {
-    let mut contents = jsonl::lines(text).filter_map(|line| text.get(line.range));
-    let first = contents.find(|line| serde_json::from_str::<IgnoredAny>(line).is_ok())?;
-    Header::from_json(first)
-}
-
-fn line<T: serde::Serialize>(record: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string(record).map(|json| json + "\n")
-}
-
-fn whole_text(header: &Header, tree: &Tree) -> Result<String, serde_json::Error> {
-    let mut text = line(header)?;
-    for entry in tree.entries() {
-        text.push_str(&entry.json());
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 fn no_such_entry(id: &str) -> SessionError {
     SessionError::NoSuchEntry { id: id.to_owned() }
 }
 
-fn read_error(path: &Path) -> impl Fn(io::Error) -> SessionError + '_ {
-    |source| SessionError::Read { path: path.to_owned(), source }
+fn read_error(path: Option<&Path>, source: io::Error) -> SessionError {
+    match path {
+        Some(path) => SessionError::Read { path: path.to_owned(), source },
+        None => SessionError::Storage { source },
+    }
 }
 
-fn write_error(path: &Path) -> impl Fn(io::Error) -> SessionError + '_ {
-    |source| SessionError::Write { path: path.to_owned(), source }
+fn write_error(path: Option<&Path>, source: io::Error) -> SessionError {
+    match path {
+        Some(path) => SessionError::Write { path: path.to_owned(), source },
+        None => SessionError::Storage { source },
+    }
 }
 
 #[cfg(test)]

@@ -1,156 +1,279 @@
-//! The session file as bytes: reading it, adding to it, replacing it, noticing that another process
-//! wrote.
+//! A session in a file: reading it, adding to it, replacing it, noticing that another process wrote.
+//!
+//! Adding takes no lock, replacing does. Nothing added meanwhile is lost: whoever replaces a file
+//! carries over what still reached the old one, and whoever added to a file looks afterwards whether
+//! it is still the one, and waits for the lock if it is not.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file of this session, and how far this process has read it.
+use super::header::Header;
+use super::locate::{file_name, read_header};
+use super::storage::{Changes, SessionStorage};
+use crate::file_identity::FileIdentity;
+use crate::lock::FileLock;
+
+/// A JSONL file, shared with other processes.
 #[derive(Debug)]
-pub(super) struct SessionFile {
+pub struct FileStorage {
     path: PathBuf,
-    identity: Option<Identity>,
-    /// Bytes whose entries are known.
-    seen: u64,
-    /// The known bytes end with a line end (or there are none).
-    closed: bool,
+    claim: Option<Claim>,
+    /// `None`: nothing was there.
+    seen: Option<Seen>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-/// What happened to the file since this process last looked.
+/// There is to be one file of this session in the folder.
 #[derive(Debug)]
-pub(super) enum Change {
-    None(File),
-    /// Another process added these bytes.
-    Grown(File, Vec<u8>),
-    /// It was rewritten or cut short.
-    Replaced,
-    /// It was deleted or emptied.
-    Gone,
+struct Claim {
+    id: String,
+    cwd: String,
 }
 
-impl SessionFile {
-    /// Reads a whole file.
-    pub(super) fn read(path: &Path) -> io::Result<(Self, Vec<u8>)> {
-        let mut file = File::open(path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let identity = identity(&file.metadata()?);
-        let session =
-            Self { path: path.to_owned(), identity, seen: length(&bytes), closed: closed(&bytes) };
-        Ok((session, bytes))
+/// The file as this process knows it.
+#[derive(Debug)]
+struct Seen {
+    /// Stays open: no other file gets its identity then.
+    file: File,
+    identity: Option<FileIdentity>,
+    is_writable: bool,
+    /// Bytes up to the end of the last whole line.
+    known: u64,
+    /// Bytes in all; more than `known` while the last line has no end.
+    length: u64,
+    /// Bytes added since `length` was taken.
+    added: u64,
+}
+
+impl FileStorage {
+    /// The file at `path`, whether it exists or not.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), claim: None, seen: None }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The file a new session with this header gets in `dir`. When another process makes one with
+    /// the same id for the same directory first, this becomes that one.
+    pub fn in_dir(dir: &Path, header: &Header) -> Self {
+        let claim = Claim { id: header.id.clone(), cwd: header.cwd.clone() };
+        let path = dir.join(file_name(&header.timestamp, &header.id));
+        Self { path, claim: Some(claim), seen: None }
     }
 
-    /// Opens the file for adding and says what is new in it.
-    pub(super) fn look(&mut self) -> io::Result<Change> {
-        let opened = OpenOptions::new().read(true).append(true).open(&self.path);
-        let mut file = match opened {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Change::Gone),
-            Err(error) => return Err(error),
+    /// Makes the file where none is.
+    fn publish(&mut self, text: &str) -> io::Result<bool> {
+        let dir = folder(&self.path);
+        fs::create_dir_all(dir)?;
+        let claim = self.claim.as_ref();
+        let lock = claim.map(|claim| FileLock::acquire(&dir.join(&claim.id))).transpose()?;
+        if let Some(other) = claim.map(|claim| claim.find(dir)).transpose()?.flatten() {
+            self.path = other;
+            return Ok(false);
+        }
+        let published = write_beside(&self.path, text)?.persist_noclobber(&self.path);
+        drop(lock);
+        match published {
+            Ok(file) => {
+                self.seen = Some(Seen::written(file, text)?);
+                Ok(true)
+            }
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    }
+
+    /// Puts a new file in the place of the one that was seen. Its permissions stay, and a link to it
+    /// stays a link.
+    fn swap(path: &Path, seen: &mut Seen, text: &str) -> io::Result<bool> {
+        let target = match fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            target => target?,
         };
-        let metadata = file.metadata()?;
-        if metadata.len() == 0 {
-            return Ok(Change::Gone);
+        let lock = FileLock::acquire(&target)?;
+        if !seen.is_current(&target)? {
+            return Ok(false);
         }
-        if identity(&metadata) != self.identity || metadata.len() < self.seen {
-            return Ok(Change::Replaced);
+        let written = write_beside(&target, text)?;
+        written.as_file().set_permissions(seen.file.metadata()?.permissions())?;
+        lock.check()?;
+        if !seen.is_current(&target)? {
+            return Ok(false);
         }
-        if metadata.len() == self.seen {
-            return Ok(Change::None(file));
+        let mut file = written.persist(&target).map_err(|error| error.error)?;
+        let late = seen.read_from(seen.length)?;
+        if !late.is_empty() {
+            file.write_all(&late)?;
         }
-        file.seek(SeekFrom::Start(self.seen))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        self.seen += length(&bytes);
-        self.closed = closed(&bytes);
-        Ok(Change::Grown(file, bytes))
+        *seen = Seen::written(file, text)?;
+        Ok(true)
+    }
+}
+
+impl SessionStorage for FileStorage {
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
-    /// Adds whole lines in one write. On failure nothing counts as seen, so a part that did reach
-    /// the disk is found, and closed with a line end, the next time.
-    pub(super) fn append(&mut self, file: &mut File, lines: &str) -> io::Result<()> {
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.seen = None;
+        let (mut file, is_writable) = match open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let identity = FileIdentity::of(&file.metadata()?);
+        let (known, length) = (whole_lines(&bytes), length(&bytes));
+        self.seen = Some(Seen { file, identity, is_writable, known, length, added: 0 });
+        Ok(Some(bytes))
+    }
+
+    fn changes(&mut self) -> io::Result<Changes> {
+        let Some(seen) = &mut self.seen else { return Ok(Changes::None) };
+        let metadata = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.seen = None;
+                return Ok(Changes::Gone);
+            }
+            metadata => metadata?,
+        };
+        let expected = seen.length + seen.added;
+        if FileIdentity::of(&metadata) != seen.identity || metadata.len() < expected {
+            // Who put it there may still be adding what reached the old one.
+            FileLock::wait_until_free(&self.path)?;
+            return Ok(Changes::Replaced);
+        }
+        if metadata.len() > expected {
+            let bytes = seen.read_from(seen.known)?;
+            (seen.length, seen.added) = (seen.known + length(&bytes), 0);
+            seen.known += whole_lines(&bytes);
+            return Ok(Changes::Added(bytes));
+        }
+        if seen.added > 0 {
+            (seen.length, seen.known, seen.added) = (expected, expected, 0);
+        }
+        Ok(Changes::None)
+    }
+
+    fn append(&mut self, lines: &str) -> io::Result<()> {
+        let Some(seen) = &mut self.seen else { return Err(io::ErrorKind::NotFound.into()) };
+        seen.make_writable(&self.path)?;
         let torn;
-        let bytes = if self.closed {
+        let bytes = if seen.known == seen.length {
             lines.as_bytes()
         } else {
             torn = format!("\n{lines}");
             torn.as_bytes()
         };
-        file.write_all(bytes)?;
-        let expected = self.seen + length(bytes);
-        // When another process wrote at the same moment, the next look reads both again.
-        if file.metadata().is_ok_and(|metadata| metadata.len() == expected) {
-            self.seen = expected;
-            self.closed = true;
-        }
+        seen.file.write_all(bytes)?;
+        seen.added += length(bytes);
         Ok(())
     }
 
-    /// Writes a whole file beside the old one and puts it in its place. The old one's permissions
-    /// stay, and a link to it stays a link.
-    pub(super) fn replace(path: &Path, text: &str) -> io::Result<Self> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let written = write_beside(&target, text)?;
-        if let Ok(metadata) = fs::metadata(&target) {
-            written.as_file().set_permissions(metadata.permissions())?;
+    fn replace(&mut self, text: &str) -> io::Result<bool> {
+        match &mut self.seen {
+            Some(seen) => Self::swap(&self.path, seen, text),
+            None => self.publish(text),
         }
-        let file = written.persist(&target).map_err(|error| error.error)?;
-        Self::published(path, &file, text)
+    }
+}
+
+impl Seen {
+    /// A file this process just wrote.
+    fn written(file: File, text: &str) -> io::Result<Self> {
+        let identity = FileIdentity::of(&file.metadata()?);
+        let length = length(text.as_bytes());
+        Ok(Self { file, identity, is_writable: true, known: length, length, added: 0 })
     }
 
-    /// Writes a whole file where none may be yet; it appears complete or not at all.
-    pub(super) fn create(path: &Path, text: &str) -> io::Result<Self> {
-        let written = write_beside(path, text)?;
-        let file = written.persist_noclobber(path).map_err(|error| error.error)?;
-        Self::published(path, &file, text)
+    /// Whether the file at `path` is still this one, with nothing added.
+    fn is_current(&self, path: &Path) -> io::Result<bool> {
+        let is_same = |metadata: Metadata| {
+            FileIdentity::of(&metadata) == self.identity
+                && metadata.len() == self.length + self.added
+        };
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            metadata => metadata.map(is_same),
+        }
     }
 
-    fn published(path: &Path, file: &File, text: &str) -> io::Result<Self> {
-        let identity = identity(&file.metadata()?);
-        Ok(Self { path: path.to_owned(), identity, seen: length(text.as_bytes()), closed: true })
+    fn read_from(&mut self, start: u64) -> io::Result<Vec<u8>> {
+        self.file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        self.file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A file that could only be read when it was opened may have become writable.
+    fn make_writable(&mut self, path: &Path) -> io::Result<()> {
+        if self.is_writable {
+            return Ok(());
+        }
+        let file = OpenOptions::new().read(true).append(true).open(path)?;
+        if FileIdentity::of(&file.metadata()?) != self.identity {
+            return Err(io::Error::other("it was replaced at this moment"));
+        }
+        (self.file, self.is_writable) = (file, true);
+        Ok(())
+    }
+}
+
+impl Claim {
+    /// The file that another process made for the same session.
+    fn find(&self, dir: &Path) -> io::Result<Option<PathBuf>> {
+        let ending = format!("_{}.jsonl", self.id);
+        for item in fs::read_dir(dir)? {
+            let item = item?;
+            let is_it = item.file_name().to_string_lossy().ends_with(&ending)
+                && read_header(&item.path())
+                    .is_some_and(|header| header.id == self.id && header.cwd == self.cwd);
+            if is_it {
+                return Ok(Some(item.path()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Opens a file for adding, or at least for reading, and says which.
+fn open(path: &Path) -> io::Result<(File, bool)> {
+    match OpenOptions::new().read(true).append(true).open(path) {
+        Ok(file) => Ok((file, true)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Ok((File::open(path)?, false))
+        }
+        Err(error) => Err(error),
     }
 }
 
 fn write_beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".session-");
+    // The handle is kept and added to.
+    builder.prefix(".session-").append(true);
     #[cfg(unix)]
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]
     builder.permissions(permissions);
-    let mut file = builder.tempfile_in(dir)?;
+    let mut file = builder.tempfile_in(folder(path))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     Ok(file)
 }
 
-#[cfg(unix)]
-fn identity(metadata: &Metadata) -> Option<Identity> {
-    use std::os::unix::fs::MetadataExt;
-    Some(Identity { device: metadata.dev(), inode: metadata.ino() })
-}
-
-#[cfg(not(unix))]
-fn identity(_metadata: &Metadata) -> Option<Identity> {
-    None
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn length(bytes: &[u8]) -> u64 {
     bytes.len() as u64
 }
 
-fn closed(bytes: &[u8]) -> bool {
-    bytes.last().is_none_or(|byte| *byte == b'\n')
+/// Length of the whole lines, up to the last line end.
+fn whole_lines(bytes: &[u8]) -> u64 {
+    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end as u64 + 1)
 }
