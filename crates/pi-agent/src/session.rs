@@ -5,9 +5,11 @@
 
 mod append;
 mod context;
+mod delete;
 pub mod entry;
 mod file;
 mod folder;
+mod fork;
 mod header;
 mod jsonl;
 pub mod list;
@@ -16,17 +18,21 @@ mod locate;
 mod memory;
 mod migrate;
 mod prompt_state;
+mod rename;
 pub mod search;
 mod storage;
 pub mod threads;
+mod transfer;
 mod tree;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use context::SessionContext;
+pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
+pub use fork::{ForkError, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
@@ -35,7 +41,9 @@ pub use list::{ListOptions, Progress, Scope, SessionInfo};
 pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
+pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
+pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
 
 use pi_ai::ThinkingLevel;
