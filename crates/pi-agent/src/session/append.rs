@@ -1,5 +1,6 @@
 //! Adding entries while others may do the same.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -93,15 +94,24 @@ impl Session {
             self.is_saved = replaced.map_err(|error| write_error(storage.path(), error))?;
             return Ok(self.is_saved);
         }
-        let written = if self.unsaved.is_empty() {
-            storage.append(line)
-        } else {
-            storage.append(&(self.unsaved.clone() + line))
+        let lines = match self.unsaved.as_str() {
+            "" => Cow::Borrowed(line),
+            unsaved => Cow::Owned(unsaved.to_owned() + line),
         };
+        let written = storage.append(&lines);
         written.map_err(|error| write_error(storage.path(), error))?;
         match storage.changes().map_err(|error| read_error(storage.path(), error))? {
             Changes::None => {}
-            Changes::Added(bytes) => self.read_added(bytes),
+            Changes::Added(bytes) => {
+                // A writer that was cut off just before leaves half a line in front of ours.
+                let first = lines.split_inclusive('\n').next().unwrap_or_default();
+                let is_whole =
+                    bytes.split_inclusive(|b| *b == b'\n').any(|l| l == first.as_bytes());
+                self.read_added(bytes);
+                if !is_whole {
+                    return Ok(false);
+                }
+            }
             Changes::Replaced | Changes::Gone => return Ok(false),
         }
         self.unsaved.clear();
