@@ -9,9 +9,11 @@ mod delete;
 pub mod entry;
 mod file;
 mod folder;
+mod forest;
 mod fork;
 mod header;
 mod jsonl;
+mod labels;
 pub mod list;
 mod load;
 mod locate;
@@ -22,8 +24,10 @@ mod rename;
 pub mod search;
 mod storage;
 pub mod threads;
+mod totals;
 mod transfer;
 mod tree;
+mod walk;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,19 +36,23 @@ pub use context::SessionContext;
 pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
+pub use forest::Forest;
 pub use fork::{ForkError, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
+pub use labels::Label;
 pub use list::{ListOptions, Progress, Scope, SessionInfo};
 pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
 pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
+pub use totals::{SessionTotals, TokenTotals};
 pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
+pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 
@@ -329,3 +337,5 @@ mod context_tests;
 mod locate_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk_tests;

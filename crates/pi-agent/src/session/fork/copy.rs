@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::session::append::line;
 use crate::session::entry::{Entry, EntryBody, EntryKind};
 use crate::session::header::new_entry_id;
+use crate::session::labels::Label;
 use crate::session::tree::EntryRef;
 use crate::session::{Session, SessionError};
 
@@ -78,12 +78,12 @@ impl Copied {
     ) -> Result<(), SessionError> {
         let mut taken: BTreeSet<String> = kept.iter().map(|id| (*id).to_owned()).collect();
         let mut parent_id = last.map(str::to_owned);
-        for (target_id, Label { label, timestamp }) in labels(session) {
+        for (target_id, Label { text, timestamp }) in session.labels() {
             if !kept.contains(target_id.as_str()) {
                 continue;
             }
             let id = new_entry_id(|id| taken.contains(id));
-            let body = EntryBody::Label { target_id, label: Some(label) };
+            let body = EntryBody::Label { target_id, label: Some(text) };
             let kind = EntryKind::Label;
             let entry = Entry { kind, id: id.clone(), parent_id, timestamp, body };
             self.lines.push_str(&line(&entry)?);
@@ -92,30 +92,6 @@ impl Copied {
         }
         Ok(())
     }
-}
-
-struct Label {
-    label: String,
-    /// When it was given.
-    timestamp: String,
-}
-
-/// The label of each entry that has one, wherever in the file it was given. Those given first come
-/// first; one that is changed keeps its place.
-fn labels(session: &Session) -> IndexMap<String, Label> {
-    let mut labels = IndexMap::new();
-    for entry in session.entries().filter(|entry| *entry.kind() == EntryKind::Label) {
-        let Ok(entry) = entry.parse() else { continue };
-        let EntryBody::Label { target_id, label } = &entry.body else { continue };
-        match label.clone().filter(|label| !label.is_empty()) {
-            Some(label) => {
-                let timestamp = entry.timestamp.clone();
-                labels.insert(target_id.clone(), Label { label, timestamp });
-            }
-            None => drop(labels.shift_remove(target_id)),
-        }
-    }
-    labels
 }
 
 /// The line with another `parentId`, if one is given, and a `firstKeptEntryId` that does not name an

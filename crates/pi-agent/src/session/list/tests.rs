@@ -353,3 +353,95 @@ fn titles_fit_on_one_line_of_a_terminal() {
     assert_eq!(title(Some("\u{7}"), "first"), "first");
     assert_eq!(title(None, ""), "");
 }
+
+mod any_file {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::message::AgentMessage;
+    use crate::session::{EntryBody, Session};
+
+    fn line() -> impl Strategy<Value = String> {
+        let usage = json!({"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.25}});
+        let role =
+            prop::sample::select(vec!["user", "assistant", "toolResult", "custom", "system"]);
+        // Texts that look like what the list looks for.
+        let text = prop_oneof![
+            "[a-z \"\\\\{}:,\u{e4}]{0,12}",
+            Just(r#","usage":{"cost":{"total":9}}"#.to_owned()),
+            Just(r#"{"type":"session_info","name":"no"}"#.to_owned()),
+        ];
+        let message = (role, text.clone(), 0i64..9, any::<bool>()).prop_map(move |(role, text, time, nested)| {
+            let mut message = json!({"role": role, "content": [{"type": "text", "text": text}],
+                "usage": usage, "timestamp": time, "toolCallId": "t", "toolName": "n", "customType": "c", "stopReason": "stop"});
+            if nested {
+                message["details"] = json!({"content": [], "usage": usage, "role": "user"});
+            }
+            json!({"type": "message", "message": message, "usage": usage, "name": "no"})
+        });
+        let other = (prop::sample::select(vec!["session_info", "usage", "custom", "zork"]), text);
+        let other = other.prop_map(|(kind, text)| {
+            json!({"type": kind, "name": text, "customType": "c", "kind": "k", "provider": "p",
+                "model": "m", "usage": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0,
+                "totalTokens": 2, "cost": {"input": 0, "output": 0, "cacheRead": 0,
+                "cacheWrite": 0, "total": 0.5}}})
+        });
+        let cut = any::<Option<prop::sample::Index>>();
+        (prop_oneof![3 => message, 1 => other], cut).prop_map(|(entry, cut)| {
+            let text = entry.to_string();
+            match cut {
+                // A torn line.
+                Some(cut) if text.is_char_boundary(cut.index(text.len())) => {
+                    text.split_at(cut.index(text.len())).0.to_owned()
+                }
+                _ => text,
+            }
+        })
+    }
+
+    /// The line as an entry of a session.
+    fn with_id(line: &str, index: usize) -> String {
+        line.replacen('{', &format!(r#"{{"id":"{index:08x}","parentId":null,"#), 1)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_list_says_what_opening_the_file_would(lines in prop::collection::vec(line(), 0..12)) {
+            let root = Root::new();
+            let path = root.put("/w", "one.jsonl", 0, &[]);
+            let mut text = fs::read_to_string(&path).expect("read");
+            for (index, line) in lines.iter().enumerate() {
+                text.push_str(&with_id(line, index));
+                text.push('\n');
+            }
+            fs::write(&path, text).expect("write");
+            let info = root.list(Scope::All).pop().expect("session");
+
+            let (session, _) = Session::open(&path, Path::new("/w")).expect("opens");
+            let messages: Vec<AgentMessage> = session
+                .entries()
+                .filter_map(|entry| match &entry.parse().ok()?.body {
+                    EntryBody::Message { message } => Some(message.clone()),
+                    _ => None,
+                })
+                .collect();
+            let said = messages.iter().find_map(|message| match message {
+                AgentMessage::User(user) => Some(user.content.to_text()).filter(|t| !t.is_empty()),
+                _ => None,
+            });
+            let times = messages.iter().filter_map(|message| match message {
+                AgentMessage::User(user) => Some(user.timestamp),
+                AgentMessage::Assistant(answer) => Some(answer.timestamp),
+                _ => None,
+            });
+            prop_assert_eq!(info.message_count, messages.len());
+            prop_assert_eq!(info.name, session.name());
+            prop_assert_eq!(info.first_message, said.unwrap_or_default());
+            prop_assert_eq!(info.modified, times.max().unwrap_or(CREATED));
+            prop_assert_eq!(info.cost, session.totals().cost);
+        }
+    }
+}
