@@ -50,6 +50,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use pi_agent::harness::ActiveTools;
 use pi_agent::session::Session;
 use pi_ai::auth::{Environment, Secret};
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
@@ -62,7 +63,7 @@ use crate::models::{
 };
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
-use crate::tool_selection::active_tools;
+use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
 use crate::tools::shell::ProcessGroups;
 use crate::trust::{self, TrustQuestion};
@@ -194,6 +195,7 @@ impl Workspace {
         let ModelChoice { model, thinking, scope, warnings } = self.choose(&session, flags)?;
         self.warnings().extend(warnings.into_iter().map(Warning::new));
         check_key(registry, &model, flags.api_key.as_ref())?;
+        self.check_compaction(&model)?;
         self.check_certificates()?;
 
         let settings = self.settings();
@@ -214,10 +216,12 @@ impl Workspace {
             options: self.request_options(&session),
             prompt: Arc::<PromptFiles>::clone(self.prompt_files()),
             retry: settings.retry,
+            compaction: settings.compaction.policy.clone(),
+            branch_summary: settings.compaction.branch_summary,
             steering_mode: settings.steering_mode,
             follow_up_mode: settings.follow_up_mode,
             tools: ToolParts {
-                active: active_tools(&BUILTIN_TOOLS, settings.default_tools.as_deref(), tools),
+                active: self.active_tools(tools),
                 home: env.home().to_path_buf(),
                 temp_dir: env.temp_dir(),
                 environment: env.for_commands(self.is_offline()),
@@ -354,6 +358,31 @@ impl Workspace {
         File::open(&path).map(drop).context(ErrorKind::Config, || {
             format!("Cannot read the certificates in {}", path.display())
         })
+    }
+
+    /// What the command line says about tools holds; else what the session was left with.
+    fn active_tools(&self, flags: &ToolFlags) -> ActiveTools {
+        let setting = self.settings().default_tools.as_deref();
+        let names = active_tools(&BUILTIN_TOOLS, setting, flags);
+        if *flags == ToolFlags::default() {
+            ActiveTools::Restored(names)
+        } else {
+            ActiveTools::Only(names)
+        }
+    }
+
+    /// Sizes of compaction that make no sense; those of other models are only told.
+    fn check_compaction(&self, model: &Model) -> Result<(), AppError> {
+        let key = format!("{}/{}", model.provider, model.id);
+        for problem in &self.settings().compaction.problems {
+            match &problem.model {
+                Some(other) if *other != key => {
+                    self.warnings().push(Warning::new(problem.text.clone()));
+                }
+                _ => return Err(AppError::config(problem.text.clone())),
+            }
+        }
+        Ok(())
     }
 
     fn is_offline(&self) -> bool {

@@ -12,7 +12,7 @@ use pi_ai::{SystemMessage, ThinkingLevel, Usage, UserContent};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, CustomMessage};
 
 /// One entry, whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -209,6 +209,20 @@ impl EntryBody {
             self,
             Self::Message { message: AgentMessage::User(_) | AgentMessage::Assistant(_) }
         )
+    }
+}
+
+/// A message as it is kept: those of extensions have an entry type of their own, which has the time.
+impl From<AgentMessage> for EntryBody {
+    fn from(message: AgentMessage) -> Self {
+        match message {
+            AgentMessage::Custom(message) => {
+                let CustomMessage { custom_type, content, display, details, .. } =
+                    Arc::unwrap_or_clone(message);
+                Self::CustomMessage { custom_type, content, display, details }
+            }
+            message => Self::Message { message },
+        }
     }
 }
 
