@@ -5,19 +5,27 @@
 
 mod append;
 mod context;
+mod delete;
 pub mod entry;
 mod file;
+mod folder;
 mod forest;
+mod fork;
 mod header;
 mod jsonl;
 mod labels;
+pub mod list;
 mod load;
 mod locate;
 mod memory;
 mod migrate;
 mod prompt_state;
+mod rename;
+pub mod search;
 mod storage;
+pub mod threads;
 mod totals;
+mod transfer;
 mod tree;
 mod walk;
 
@@ -25,19 +33,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use context::SessionContext;
+pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
 pub use forest::Forest;
+pub use fork::{ForkError, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
 pub use labels::Label;
-pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use list::{ListOptions, Progress, Scope, SessionInfo};
+pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
+pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
 pub use totals::{SessionTotals, TokenTotals};
+pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
 pub use walk::SelectedTarget;
 

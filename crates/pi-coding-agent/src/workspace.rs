@@ -76,6 +76,7 @@ mod session;
 pub(crate) mod tests;
 
 pub use options::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
+pub use session::FoundSession;
 
 use prompt::PromptFiles;
 
@@ -166,8 +167,17 @@ impl Workspace {
     /// of the project but its `sessionDir` is read for it.
     ///
     /// # Errors
-    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    /// It does not exist, is no session, cannot be read, belongs to a directory that is gone, or was
+    /// asked for by id and belongs to another directory.
     pub fn session(&self, flags: &SessionFlags) -> Result<Session, AppError> {
+        self.find_session(flags)?.ready()
+    }
+
+    /// Like [`Self::session`], for those who can ask what to do with a session of another directory.
+    ///
+    /// # Errors
+    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    pub fn find_session(&self, flags: &SessionFlags) -> Result<FoundSession, AppError> {
         let WorkspaceOptions { env, launch_dir, .. } = self.options();
         let dir = session::directory(flags, self.sources().session_dir(), env, launch_dir);
         session::open(flags, &dir, env, self.dir(), self.warnings())
