@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
+use pi_agent::env::{LocalEnv, LocalEnvConfig};
 use pi_agent::harness::{Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
@@ -99,7 +100,15 @@ impl AgentSession {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
         let processes = ProcessGroups::default();
+        let env = Arc::new(LocalEnv::new(LocalEnvConfig {
+            cwd: session.cwd().to_path_buf(),
+            home: Some(tools.home.clone()),
+            temp_dir: tools.temp_dir.clone(),
+            environment: tools.environment.clone(),
+            processes: processes.clone(),
+        }));
         let context = Arc::new(ToolContext {
+            env,
             cwd: session.cwd().to_path_buf(),
             home: Some(tools.home),
             environment: tools.environment,

@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_agent::env::{EnvError, ExecutionEnv};
 use pi_agent::{Tool, ToolError};
 use pi_ai::{ConstrainedSampling, ImageResize, Strictness};
 use serde_json::Value;
@@ -49,6 +50,8 @@ pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
 /// What the tools know of the world. Fixed for the life of a session, but for `session`.
 #[derive(Debug)]
 pub struct ToolContext {
+    /// Where the files are and commands run.
+    pub env: Arc<dyn ExecutionEnv>,
     /// Relative paths start here, and commands run here.
     pub cwd: PathBuf,
     /// What `~` stands for.
@@ -126,6 +129,10 @@ fn definition(name: &str, description: &str, parameters: Value) -> pi_ai::Tool {
 
 fn aborted() -> ToolError {
     ToolError::new("Operation aborted")
+}
+
+fn refused(error: &EnvError) -> ToolError {
+    ToolError::new(error.to_string())
 }
 
 /// Runs `work` off the async threads. It goes on to its end even if nobody waits any more.

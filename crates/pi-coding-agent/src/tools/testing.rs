@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pi_agent::env::{LocalEnv, LocalEnvConfig};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -79,9 +80,22 @@ impl Bed {
         std::fs::read(self.path(name)).unwrap()
     }
 
+    pub(crate) fn env(&self) -> Arc<LocalEnv> {
+        let root = self.root();
+        let variable = |(name, value): &(&str, String)| ((*name).into(), value.clone().into());
+        Arc::new(LocalEnv::new(LocalEnvConfig {
+            cwd: self.cwd.clone().unwrap_or_else(|| root.join("work")),
+            home: Some(root.join("home")),
+            temp_dir: root.join("tmp"),
+            environment: self.environment.iter().map(variable).collect(),
+            processes: self.processes.clone(),
+        }))
+    }
+
     pub(crate) fn context(&self) -> Arc<ToolContext> {
         let root = self.root();
         Arc::new(ToolContext {
+            env: self.env(),
             cwd: self.cwd.clone().unwrap_or_else(|| root.join("work")),
             home: Some(root.join("home")),
             environment: self
