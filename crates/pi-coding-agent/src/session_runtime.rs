@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
-use pi_agent::env::{LocalEnv, LocalEnvConfig};
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::harness::{Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
@@ -20,7 +20,6 @@ use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{AppError, Context, ErrorKind};
-use crate::tools::shell::ProcessGroups;
 use crate::tools::{ToolContext, builtin_tools};
 
 mod access;
@@ -83,7 +82,7 @@ struct Inner {
     /// Active or not, in the order the model sees them.
     tools: Vec<Arc<dyn Tool>>,
     filter: Arc<ImageFilter>,
-    processes: ProcessGroups,
+    env: Arc<dyn ExecutionEnv>,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
@@ -99,24 +98,18 @@ impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
-        let processes = ProcessGroups::default();
-        let env = Arc::new(LocalEnv::new(LocalEnvConfig {
-            cwd: session.cwd().to_path_buf(),
-            home: Some(tools.home.clone()),
-            temp_dir: tools.temp_dir.clone(),
-            environment: tools.environment.clone(),
-            processes: processes.clone(),
-        }));
-        let context = Arc::new(ToolContext {
-            env,
+        let env: Arc<dyn ExecutionEnv> = Arc::new(LocalEnv::new(LocalEnvConfig {
             cwd: session.cwd().to_path_buf(),
             home: Some(tools.home),
-            environment: tools.environment,
-            agent_dir: tools.agent_dir,
             temp_dir: tools.temp_dir,
+            environment: tools.environment,
+            processes: ProcessGroups::default(),
+        }));
+        let context = Arc::new(ToolContext {
+            env: Arc::clone(&env),
+            agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
-            processes: processes.clone(),
             session: Arc::<LiveSession>::clone(&live),
         });
         let available = builtin_tools(&context);
@@ -146,7 +139,7 @@ impl AgentSession {
                 scope,
                 tools: available,
                 filter,
-                processes,
+                env,
                 key_processes: parts.key_processes,
                 stopped,
             }),
@@ -185,7 +178,7 @@ impl AgentSession {
     /// Kills every process the tools have started and every command that prints a key, at once, and
     /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
-        self.inner.processes.kill_all();
+        self.inner.env.kill_all();
         self.inner.key_processes.kill_all();
     }
 

@@ -3,10 +3,8 @@
 //! Owns: what each tool is called, takes, does and answers. Never: decides which tools are on,
 //! reads settings or the environment (both are handed in), or draws anything.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::env::{EnvError, ExecutionEnv};
@@ -31,7 +29,6 @@ pub mod truncate;
 pub mod write;
 
 use mutation_queue::MutationQueue;
-use shell::ProcessGroups;
 
 /// Names of the built-in tools, in the order the model sees them.
 pub const BUILTIN_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -50,24 +47,15 @@ pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
 /// What the tools know of the world. Fixed for the life of a session, but for `session`.
 #[derive(Debug)]
 pub struct ToolContext {
-    /// Where the files are and commands run.
+    /// Where the files are and commands run; relative paths start at its working directory, full
+    /// outputs go to its temporary files.
     pub env: Arc<dyn ExecutionEnv>,
-    /// Relative paths start here, and commands run here.
-    pub cwd: PathBuf,
-    /// What `~` stands for.
-    pub home: Option<PathBuf>,
-    /// The environment commands inherit. The tools add their own variables at each call.
-    pub environment: BTreeMap<OsString, OsString>,
     /// Its `bin` comes first on the `PATH` of commands.
     pub agent_dir: PathBuf,
-    /// Full outputs go here.
-    pub temp_dir: PathBuf,
-    /// Setting `shellPath`; relative to `cwd`, `~` allowed.
+    /// Setting `shellPath`; relative to the working directory, `~` allowed.
     pub shell_path: Option<String>,
     /// Setting `shellCommandPrefix`: a line put before every command.
     pub shell_command_prefix: Option<String>,
-    /// Everything commands have started and that may still run.
-    pub processes: ProcessGroups,
     /// What changes while the session runs.
     pub session: Arc<dyn ToolSession>,
 }
@@ -75,11 +63,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// The absolute path a model means.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        path::resolve(path, &self.cwd, self.home.as_deref())
-    }
-
-    fn home(&self) -> Option<&Path> {
-        self.home.as_deref()
+        path::resolve(path, self.env.cwd(), self.env.home())
     }
 }
 

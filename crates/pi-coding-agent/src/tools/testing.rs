@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use pi_agent::env::{LocalEnv, LocalEnvConfig};
+use pi_agent::env::{LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ pub(crate) struct Bed {
     pub shell: Option<String>,
     pub cwd: Option<PathBuf>,
     pub environment: Vec<(&'static str, String)>,
-    pub processes: super::shell::ProcessGroups,
+    pub processes: ProcessGroups,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl Bed {
             shell: None,
             cwd: None,
             environment: vec![("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned())],
-            processes: super::shell::ProcessGroups::default(),
+            processes: ProcessGroups::default(),
         }
     }
 
@@ -96,18 +96,9 @@ impl Bed {
         let root = self.root();
         Arc::new(ToolContext {
             env: self.env(),
-            cwd: self.cwd.clone().unwrap_or_else(|| root.join("work")),
-            home: Some(root.join("home")),
-            environment: self
-                .environment
-                .iter()
-                .map(|(name, value)| ((*name).into(), value.clone().into()))
-                .collect(),
             agent_dir: root.join("agent"),
-            temp_dir: root.join("tmp"),
             shell_path: self.shell.clone(),
             shell_command_prefix: self.prefix.clone(),
-            processes: self.processes.clone(),
             session: Arc::new(self.session.clone()),
         })
     }
