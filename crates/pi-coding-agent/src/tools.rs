@@ -11,17 +11,18 @@ use pi_agent::env::{EnvError, ExecutionEnv};
 use pi_agent::{Tool, ToolError};
 use pi_ai::{ConstrainedSampling, ImageResize, Strictness};
 use serde_json::Value;
+use tokio::task::JoinError;
 
 mod arguments;
 pub mod bash;
 pub mod edit;
-pub mod errno;
+#[cfg(test)]
+mod environment_tests;
 pub mod image;
 pub mod mutation_queue;
 pub mod output;
 pub mod path;
 pub mod read;
-pub mod replace_file;
 pub mod shell;
 #[cfg(test)]
 mod testing;
@@ -35,7 +36,7 @@ pub const BUILTIN_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 /// Every built-in tool, in the order the model sees them. They share one queue for file changes.
 pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
-    let queue = MutationQueue::default();
+    let queue = MutationQueue::new(Arc::clone(&context.env));
     vec![
         Arc::new(read::ReadTool::new(Arc::clone(context))),
         Arc::new(bash::BashTool::new(Arc::clone(context))),
@@ -119,14 +120,22 @@ fn refused(error: &EnvError) -> ToolError {
     ToolError::new(error.to_string())
 }
 
-/// Runs `work` off the async threads. It goes on to its end even if nobody waits any more.
+/// Runs `work`, which computes for long, off the async threads.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(failed) => Err(ToolError::new(format!("The tool failed: {failed}"))),
-    }
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
+}
+
+/// Runs `work` to its end even if nobody waits any more.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::spawn(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
+}
+
+fn crashed(broken: &JoinError) -> ToolError {
+    ToolError::new(format!("The tool failed: {broken}"))
 }
 
 #[cfg(test)]

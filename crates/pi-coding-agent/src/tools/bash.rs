@@ -171,10 +171,15 @@ async fn until(moment: Option<Instant>) {
 }
 
 fn not_started(error: &EnvError) -> ToolError {
-    let path = error.path.display();
-    ToolError::new(match error.operation {
-        Operation::ChangeDirectory => format!("Working directory does not exist: {path}"),
-        _ => format!("Could not start {path}: {}", error.cause()),
+    let (path, cause) = (error.path.display(), error.cause());
+    ToolError::new(match (error.operation, error.kind) {
+        (Operation::ChangeDirectory, EnvErrorKind::NotFound) => {
+            format!("Working directory does not exist: {path}")
+        }
+        (Operation::ChangeDirectory, _) => {
+            format!("Cannot use the working directory {path}: {cause}")
+        }
+        _ => format!("Could not start {path}: {cause}"),
     })
 }
 

@@ -3,12 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use pi_agent::env::{LocalEnv, LocalEnvConfig, ProcessGroups};
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools};
+
+mod elsewhere;
+
+pub(crate) use elsewhere::Elsewhere;
 
 /// Folders of one test; gone with it.
 pub(crate) struct Bed {
@@ -93,10 +97,13 @@ impl Bed {
     }
 
     pub(crate) fn context(&self) -> Arc<ToolContext> {
-        let root = self.root();
+        self.context_in(self.env())
+    }
+
+    fn context_in(&self, env: Arc<dyn ExecutionEnv>) -> Arc<ToolContext> {
         Arc::new(ToolContext {
-            env: self.env(),
-            agent_dir: root.join("agent"),
+            env,
+            agent_dir: self.root().join("agent"),
             shell_path: self.shell.clone(),
             shell_command_prefix: self.prefix.clone(),
             session: Arc::new(self.session.clone()),
@@ -105,6 +112,11 @@ impl Bed {
 
     pub(crate) fn tools(&self) -> Tools {
         Tools(builtin_tools(&self.context()))
+    }
+
+    /// Tools whose files and processes are those of `env`.
+    pub(crate) fn tools_in(&self, env: Arc<dyn ExecutionEnv>) -> Tools {
+        Tools(builtin_tools(&self.context_in(env)))
     }
 
     /// One call with fresh tools.
