@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use pi_agent::env::ExecutionEnv;
+use pi_agent::env::{ExecutionEnv, FileKind};
 
 use super::path;
 use crate::env::registry;
@@ -43,7 +43,7 @@ pub async fn find_shell(
 }
 
 async fn is_file(env: &dyn ExecutionEnv, path: &Path) -> bool {
-    env.stat(path).await.is_ok_and(|found| found.is_file())
+    env.stat(path).await.is_ok_and(|found| found.kind == FileKind::File)
 }
 
 /// The environment of a command: what is inherited, the agent's `bin` first on the `PATH`, and the

@@ -12,6 +12,8 @@ use pi_agent::env::{
 };
 use tokio_util::sync::CancellationToken;
 
+type Act = Box<dyn FnOnce() + Send>;
+
 /// Passes everything on to the machine, under `root`. Who goes round it finds nothing there.
 pub(crate) struct Elsewhere {
     inner: Arc<LocalEnv>,
@@ -23,7 +25,7 @@ pub(crate) struct Elsewhere {
     /// Nothing at or below it may be touched.
     denied: Option<PathBuf>,
     /// What is done once before the first call of this name.
-    before: Mutex<Option<(&'static str, Box<dyn FnOnce() + Send>)>>,
+    before: Mutex<Option<(&'static str, Act)>>,
     calls: Mutex<Vec<String>>,
 }
 
