@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
 use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
@@ -20,7 +21,6 @@ use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{AppError, Context, ErrorKind};
-use crate::tools::shell::ProcessGroups;
 use crate::tools::{ToolContext, builtin_tools};
 
 mod access;
@@ -86,7 +86,7 @@ struct Inner {
     door: Arc<ModelDoor>,
     scope: ModelScope,
     filter: Arc<ImageFilter>,
-    processes: ProcessGroups,
+    env: Arc<dyn ExecutionEnv>,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
@@ -102,16 +102,18 @@ impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
-        let processes = ProcessGroups::default();
-        let context = Arc::new(ToolContext {
+        let env: Arc<dyn ExecutionEnv> = Arc::new(LocalEnv::new(LocalEnvConfig {
             cwd: session.cwd().to_path_buf(),
             home: Some(tools.home),
-            environment: tools.environment,
-            agent_dir: tools.agent_dir,
             temp_dir: tools.temp_dir,
+            environment: tools.environment,
+            processes: ProcessGroups::default(),
+        }));
+        let context = Arc::new(ToolContext {
+            env: Arc::clone(&env),
+            agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
-            processes: processes.clone(),
             session: Arc::<LiveSession>::clone(&live),
         });
         let door = Arc::new(door);
@@ -141,7 +143,7 @@ impl AgentSession {
                 door,
                 scope,
                 filter,
-                processes,
+                env,
                 key_processes: parts.key_processes,
                 stopped,
             }),
@@ -180,7 +182,7 @@ impl AgentSession {
     /// Kills every process the tools have started and every command that prints a key, at once, and
     /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
-        self.inner.processes.kill_all();
+        self.inner.env.kill_all();
         self.inner.key_processes.kill_all();
     }
 

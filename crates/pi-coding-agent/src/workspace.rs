@@ -50,6 +50,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use pi_agent::env::ProcessGroups;
 use pi_agent::harness::ActiveTools;
 use pi_agent::session::Session;
 use pi_ai::auth::{Environment, Secret};
@@ -65,7 +66,6 @@ use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, 
 use crate::settings::{Settings, SettingsSources};
 use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
-use crate::tools::shell::ProcessGroups;
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
 

@@ -19,16 +19,6 @@ pub struct FileStat {
     pub version: FileVersion,
 }
 
-impl FileStat {
-    pub fn is_file(&self) -> bool {
-        self.kind == FileKind::File
-    }
-
-    pub fn is_dir(&self) -> bool {
-        self.kind == FileKind::Directory
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
     File,
