@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod child;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod session_crash;
 #[cfg(test)]
 mod session_damage;
