@@ -59,7 +59,7 @@ struct Counter {
 }
 
 impl Counter {
-    fn new(name: &str) -> Result<Arc<dyn Tool>, serde_json::Error> {
+    fn named(name: &str) -> Result<Arc<dyn Tool>, serde_json::Error> {
         let definition = serde_json::from_value(json!({
             "name": name,
             "description": "Counts one further.",
@@ -97,7 +97,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let harness = |session: Session| -> Result<Harness, Box<dyn Error>> {
         let mut agent =
             AgentConfig::new(Arc::new(FauxProvider::model()), Arc::new(model.protocols()));
-        agent.tools = vec![Counter::new("count_sheep")?, Counter::new("count_stars")?];
+        agent.tools = vec![Counter::named("count_sheep")?, Counter::named("count_stars")?];
         Ok(Harness::new(HarnessConfig {
             // A new conversation counts sheep only; one that goes on has what it had.
             active_tools: ActiveTools::Restored(vec!["count_sheep".to_owned()]),
