@@ -306,4 +306,6 @@ mod context_tests;
 #[cfg(test)]
 mod locate_tests;
 #[cfg(test)]
+mod storage_tests;
+#[cfg(test)]
 mod tests;
