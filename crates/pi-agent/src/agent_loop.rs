@@ -15,7 +15,7 @@ use pi_ai::{
 use tokio_util::sync::CancellationToken;
 
 use crate::event::AgentEvent;
-use crate::hooks::{LoopHooks, TurnChange};
+use crate::hooks::{LoopHooks, TurnChange, TurnFinish};
 use crate::message::AgentMessage;
 use crate::tool::batch::{Batch, BatchOutcome};
 use crate::tool::validate::ToolValidators;
@@ -148,8 +148,8 @@ impl Run<'_> {
             return Flow::End;
         }
         let BatchOutcome { results, terminate } = self.run_tools(&message).await;
-        let more = !results.is_empty() && !terminate;
-        self.end_turn(Arc::clone(&message), results.clone()).await;
+        let finish = self.end_turn(Arc::clone(&message), results.clone()).await;
+        let more = !results.is_empty() && !terminate || finish == TurnFinish::Continue;
         self.after_turn(&message, &results, more).await
     }
 
@@ -216,8 +216,10 @@ impl Run<'_> {
         &self,
         message: Arc<AssistantMessage>,
         tool_results: Vec<Arc<ToolResultMessage>>,
-    ) {
+    ) -> TurnFinish {
+        let finish = self.hooks.finish_turn(&message, &tool_results).await;
         self.host.emit(AgentEvent::TurnEnd { message, tool_results }).await;
+        finish
     }
 
     async fn deliver(&self) {
@@ -228,7 +230,14 @@ impl Run<'_> {
 
     /// Adds a whole message to the transcript.
     async fn record(&self, message: AgentMessage) {
+        let message = finished(&*self.hooks, message).await;
         self.host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
         self.host.emit(AgentEvent::MessageEnd { message }).await;
     }
+}
+
+/// The message as the hooks want it told.
+pub(crate) async fn finished(hooks: &dyn LoopHooks, message: AgentMessage) -> AgentMessage {
+    let changed = hooks.finish_message(message.clone()).await;
+    if changed.role() == message.role() { changed } else { message }
 }

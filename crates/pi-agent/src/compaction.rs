@@ -4,6 +4,29 @@
 //! summaries of branches. Never: appends to a session, tells events, or decides when to look; that
 //! is the harness's.
 
+mod branch;
+mod conversation;
+mod cut_point;
+mod estimate;
+mod file_ops;
+mod policy;
+mod prepare;
+mod prompts;
+mod request;
+mod span;
+mod summarize;
+
+pub use branch::{BranchPreparation, SummaryInstructions, prepare_branch, summarize_branch};
+pub use estimate::{
+    ContextEstimate, ContextUsage, context_tokens, context_usage, estimate_context, message_tokens,
+    messages_tokens,
+};
+pub use file_ops::{FileLists, FileOperations};
+pub use policy::{CompactionOverride, CompactionPolicy};
+pub use prepare::{NotCompactable, Preparation, prepare};
+pub use request::{Summarizer, SummaryError, SummaryListener, SummaryRetry};
+pub use summarize::{Summary, summarize};
+
 use serde::{Deserialize, Serialize};
 
 /// How a conversation is compacted, for one model. Sizes are tokens.
@@ -49,3 +72,6 @@ pub enum CompactionReason {
     /// The context was too long for the model.
     Overflow,
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,8 @@ use pi_ai::{AssistantEvent, AssistantMessage, ToolResultMessage, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::compaction::CompactionReason;
+use crate::harness::CompactionResult;
 use crate::message::AgentMessage;
 use crate::session::Entry;
 use crate::tool::ToolOutput;
@@ -87,6 +89,30 @@ pub enum SessionEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<String>,
     },
+    CompactionStart {
+        reason: CompactionReason,
+    },
+    CompactionEnd {
+        reason: CompactionReason,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<CompactionResult>,
+        aborted: bool,
+        /// The failed answer is tried again with the shorter context.
+        will_retry: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    },
+    SummarizationRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: String,
+    },
+    SummarizationRetryAttemptStart {
+        #[serde(flatten)]
+        source: SummarySource,
+    },
+    SummarizationRetryFinished,
     EntryAppended {
         entry: Entry,
     },
@@ -100,6 +126,14 @@ pub enum SessionEvent {
     /// Any event of a run but `agent_end`, which is told as [`Self::AgentEnd`].
     #[serde(untagged)]
     Agent(AgentEvent),
+}
+
+/// What a summary is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "source", rename_all = "camelCase")]
+pub enum SummarySource {
+    Compaction { reason: CompactionReason },
+    BranchSummary,
 }
 
 fn as_assistant<S: serde::Serializer>(

@@ -1,51 +1,94 @@
 //! An agent whose conversation lives in a session.
 //!
 //! Owns: writing every finished message down before anyone else hears of it, the prompt's changes
-//! as system messages, automatic retry, when a prompt is settled. Never: knows which tools or
-//! prompt sections exist, reads settings, expands input, or renders.
+//! as system messages, which tools are active, automatic retry, compaction, moving in the tree,
+//! when a prompt is settled. Never: knows what the tools do or what the prompt says, reads
+//! settings, or renders.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use indexmap::IndexMap;
-use pi_ai::{InputBlock, Model, ThinkingLevel};
+use pi_ai::InputBlock;
 use tokio::sync::watch;
 
 use crate::agent::{Agent, AgentConfig, AgentError};
+use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::event::SessionEvent;
-use crate::hooks::LoopHooks;
-use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::message::AgentMessage;
 use crate::queue::QueuedMessages;
-use crate::session::{
-    Diagnostic, Entry, EntryBody, EntryKind, Session, SessionContext, SessionError, clean_name,
-};
+use crate::resources::{ResourceDiagnostic, Resources};
+use crate::session::{Diagnostic, Session, SessionError};
 use crate::tool::Tool;
 
+mod change;
+mod compact;
 mod listener;
+mod navigate;
+mod operation;
 mod patch;
 mod record;
 mod run;
+mod session_hooks;
+mod snapshot;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod verdict;
 
+pub use crate::compaction::ContextUsage;
 pub use crate::retry::RetrySettings;
+pub use compact::{CompactionFailure, CompactionResult};
 pub use listener::{SessionListener, SessionListenerId};
-pub use run::RunOutcome;
+pub use navigate::{NavigateOptions, Navigation, NavigationFailure};
+pub use operation::Operation;
+pub use run::{Run, RunOutcome};
+pub use session_hooks::{
+    BeforeCompact, BeforeNavigate, CompactDecision, CompactFailed, Compacted, NavigateDecision,
+    Navigated, SessionHooks, SuppliedCompaction,
+};
+pub use snapshot::{Conversation, HarnessState};
+pub use tools::ActiveTools;
 
 use listener::Listeners;
 use patch::PatchingHooks;
 use record::Recorder;
-use state::State;
+use state::{Settings, State};
+use tools::ToolRegistry;
 
 /// What a harness is made of.
 pub struct HarnessConfig {
-    /// Its `messages` are replaced by those of the session.
+    /// Its `messages` are replaced by those of the session, its `tools` are the registry: which of
+    /// them are active is said by `active_tools`.
     pub agent: AgentConfig,
     pub session: Session,
+    pub active_tools: ActiveTools,
     pub prompt: Arc<dyn PromptBuilder>,
     pub retry: RetrySettings,
+    pub compaction: CompactionPolicy,
+    pub branch_summary: BranchSummarySettings,
+    pub session_hooks: Vec<Arc<dyn SessionHooks>>,
+    /// Skills and prompt templates that texts may call.
+    pub resources: Option<Resources>,
+}
+
+impl HarnessConfig {
+    /// Every tool active, no prompt, and the usual settings.
+    pub fn new(agent: AgentConfig, session: Session) -> Self {
+        let names = agent.tools.iter().map(|tool| tool.definition().name.clone()).collect();
+        Self {
+            agent,
+            session,
+            active_tools: ActiveTools::Restored(names),
+            prompt: Arc::new(|_: &[Arc<dyn Tool>]| IndexMap::new()),
+            retry: RetrySettings::default(),
+            compaction: CompactionPolicy::default(),
+            branch_summary: BranchSummarySettings::default(),
+            session_hooks: Vec::new(),
+            resources: None,
+        }
+    }
 }
 
 impl fmt::Debug for HarnessConfig {
@@ -53,7 +96,9 @@ impl fmt::Debug for HarnessConfig {
         f.debug_struct("HarnessConfig")
             .field("agent", &self.agent)
             .field("session", &self.session.id())
+            .field("active_tools", &self.active_tools)
             .field("retry", &self.retry)
+            .field("compaction", &self.compaction)
             .finish_non_exhaustive()
     }
 }
@@ -77,6 +122,7 @@ where
 /// Why a harness did not do as told.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
+    /// A prompt, a compaction or a navigation is on; see [`Harness::operation`].
     #[error(
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     )]
@@ -86,6 +132,13 @@ pub enum HarnessError {
     /// Something is not on disk. It is kept, and written before whatever comes next.
     #[error(transparent)]
     Session(#[from] Arc<SessionError>),
+    /// What the text calls cannot be had; nothing was sent.
+    #[error("{0}")]
+    Resource(ResourceDiagnostic),
+    #[error(transparent)]
+    Compaction(#[from] CompactionFailure),
+    #[error(transparent)]
+    Navigation(#[from] NavigationFailure),
 }
 
 /// A handle; clones share one conversation.
@@ -101,6 +154,7 @@ impl fmt::Debug for Harness {
 }
 
 struct Inner {
+    this: Weak<Self>,
     agent: Agent,
     session: Mutex<Session>,
     prompt: Arc<dyn PromptBuilder>,
@@ -110,24 +164,35 @@ struct Inner {
 }
 
 impl Harness {
-    /// Takes up the conversation of the session where its leaf is. A new session gets the model and
-    /// the thinking level as its first entries; an older one the level, if it has another.
+    /// Takes up the conversation of the session where its leaf is; it is read when it is first
+    /// needed. A new session gets the model and the thinking level as its first entries; an older
+    /// one the level, if it has another.
     pub fn new(config: HarnessConfig) -> Self {
-        let HarnessConfig { agent: mut agent_config, session, prompt, retry } = config;
+        let HarnessConfig { agent: mut agent_config, session, active_tools, prompt, .. } = config;
         let is_new = session.leaf().is_none();
-        let mut context = session.context();
-        agent_config.messages = std::mem::take(&mut context.messages);
-        let inner = Arc::new_cyclic(|inner| {
+        let tools = ToolRegistry::new(std::mem::take(&mut agent_config.tools), active_tools);
+        agent_config.messages = Vec::new();
+        agent_config.tools = tools.default_active();
+        let settings = Settings {
+            retry: config.retry,
+            compaction: config.compaction,
+            branch_summary: config.branch_summary,
+            session_hooks: config.session_hooks.into(),
+            resources: config.resources,
+        };
+        let state = State::new(&session, tools, settings);
+        let inner = Arc::new_cyclic(|this| {
             agent_config.hooks =
-                Arc::new(PatchingHooks::new(inner.clone(), Arc::clone(&agent_config.hooks)));
+                Arc::new(PatchingHooks::new(this.clone(), Arc::clone(&agent_config.hooks)));
             let agent = Agent::new(agent_config);
-            agent.subscribe(Arc::new(Recorder::new(inner.clone())));
+            agent.subscribe(Arc::new(Recorder::new(this.clone())));
             Inner {
+                this: this.clone(),
                 agent,
                 session: Mutex::new(session),
                 prompt,
                 listeners: Listeners::default(),
-                state: Mutex::new(State::new(retry, context)),
+                state: Mutex::new(state),
                 busy: watch::Sender::new(false),
             }
         });
@@ -139,25 +204,67 @@ impl Harness {
     }
 
     /// Sends a user message and resolves once everything it set off is settled: the run, retries,
-    /// queued messages. Dropping the future cancels it, with every tool call answered on disk.
-    /// A listener that wants to prompt spawns a task for it: the prompt it hears of must end first.
+    /// compactions, queued messages. Dropping the future cancels it, with every tool call answered
+    /// on disk. A listener that wants to prompt spawns a task for it: the prompt it hears of must
+    /// end first.
     ///
     /// # Errors
-    /// A prompt is on already. A failed answer is no error, nor is a session file that cannot be
+    /// Something else is on. A failed answer is no error, nor is a session file that cannot be
     /// written: both are in the outcome.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, HarnessError> {
-        self.prompt_with(vec![AgentMessage::user(blocks, pi_ai::now_ms())]).await
+        self.begin(vec![AgentMessage::user(blocks, pi_ai::now_ms())]).await?.await
     }
 
-    /// Like [`Self::prompt`], with several messages that belong together.
+    /// Like [`Self::prompt`], with a text as it was typed: see [`Self::user_message`].
+    ///
+    /// # Errors
+    /// As for both.
+    pub async fn prompt_text(&self, text: &str) -> Result<RunOutcome, HarnessError> {
+        let message = self.user_message(text, Vec::new()).await?;
+        self.begin(vec![message]).await?.await
+    }
+
+    /// The message that a typed text becomes, with what it calls put in its place: a skill or a
+    /// prompt template. `images` stand behind the text.
+    ///
+    /// # Errors
+    /// The file of the skill cannot be read.
+    pub async fn user_message(
+        &self,
+        text: &str,
+        images: Vec<InputBlock>,
+    ) -> Result<AgentMessage, HarnessError> {
+        let resources = self.inner.state().settings.resources.clone();
+        let text = match resources {
+            Some(resources) => {
+                let expanded = resources.expand(text).await;
+                let text = expanded.diagnostic.map_or(Ok(expanded.text), Err);
+                text.map_err(HarnessError::Resource)?
+            }
+            None => text.to_owned(),
+        };
+        let blocks = std::iter::once(InputBlock::text(text)).chain(images).collect();
+        Ok(AgentMessage::user(blocks, pi_ai::now_ms()))
+    }
+
+    /// Takes a prompt of messages that belong together; what it gives is to be awaited. Whoever
+    /// has to say that a prompt was accepted can say so in between.
+    ///
+    /// # Errors
+    /// Something else is on.
+    pub async fn begin(&self, messages: Vec<AgentMessage>) -> Result<Run, HarnessError> {
+        run::begin(Arc::clone(&self.inner), messages).await
+    }
+
+    /// Delivers what was queued while no prompt was on; `None` when nothing is.
     ///
     /// # Errors
     /// As for [`Self::prompt`].
-    pub async fn prompt_with(
-        &self,
-        messages: Vec<AgentMessage>,
-    ) -> Result<RunOutcome, HarnessError> {
-        Box::pin(run::prompt(Arc::clone(&self.inner), messages)).await
+    pub async fn run_queued(&self) -> Result<Option<RunOutcome>, HarnessError> {
+        if !self.inner.agent.has_queued_messages() {
+            return Ok(None);
+        }
+        self.begin(Vec::new()).await?.await.map(Some)
     }
 
     /// Queues a message for after the current turn. While idle it waits for the next prompt.
@@ -175,27 +282,27 @@ impl Harness {
         self.inner.agent.clear_queues().await
     }
 
-    /// Cancels what the current prompt is doing, a wait for a retry included. Queued messages stay.
-    /// See [`Self::wait_for_idle`] for its end.
+    /// Cancels what is on: a prompt with its tools, its wait for a retry, a compaction, a
+    /// navigation. Queued messages stay. See [`Self::wait_for_idle`] for its end.
     pub fn abort(&self) {
-        if let Some(run) = &self.inner.state().run {
-            run.cancel.cancel();
+        if let Some(ongoing) = &self.inner.state().ongoing {
+            ongoing.tokens.cancel.cancel();
         }
     }
 
     /// Gives up waiting for the next attempt; the failed answer is then final.
     pub fn abort_retry(&self) {
-        if let Some(run) = &self.inner.state().run {
-            run.wait.cancel();
+        if let Some(ongoing) = &self.inner.state().ongoing {
+            ongoing.tokens.wait.cancel();
         }
     }
 
-    /// Whether a prompt is on.
+    /// Whether a prompt, a compaction or a navigation is on.
     pub fn is_busy(&self) -> bool {
         *self.inner.busy.borrow()
     }
 
-    /// Waits until no prompt is on and every listener has dealt with `agent_settled`.
+    /// Waits until nothing is on and every listener has dealt with `agent_settled`.
     pub async fn wait_for_idle(&self) {
         let mut busy = self.inner.busy.subscribe();
         // The sender lives as long as `self`: the wait cannot fail.
@@ -213,15 +320,22 @@ impl Harness {
     }
 
     /// The agent below, to read its state. Change model, level, tools and hooks through the
-    /// harness, or the session does not learn of it.
+    /// harness, or the session does not learn of it. Its transcript is there from the first prompt
+    /// on: see [`Self::messages`].
     pub fn agent(&self) -> &Agent {
         &self.inner.agent
     }
 
-    /// Looks at the session, or moves its leaf; after that call [`Self::reload_context`]. Messages
-    /// are stored under the same lock: keep it short, and call nothing of the harness inside.
-    pub fn with_session<T>(&self, look: impl FnOnce(&mut Session) -> T) -> T {
-        look(&mut self.inner.session())
+    /// The conversation as the model is told it; a message that is still arriving is not in it.
+    pub fn messages(&self) -> Arc<Vec<AgentMessage>> {
+        self.inner.load();
+        self.inner.agent.messages()
+    }
+
+    /// Looks at the session. Messages are stored under the same lock: keep it short, and call
+    /// nothing of the harness inside.
+    pub fn with_session<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+        look(&self.inner.session())
     }
 
     /// What was wrong with entries of the session since this was last asked.
@@ -232,103 +346,6 @@ impl Harness {
     }
 }
 
-/// Changing the conversation outside of prompts. What is changed while one is on counts from the
-/// next request.
-impl Harness {
-    /// Switches the model and records it; the thinking level follows if the model lacks it.
-    pub async fn set_model(&self, model: Arc<Model>) {
-        self.inner.agent.set_model(model);
-        self.inner.record_model();
-        self.set_thinking_level(self.inner.agent.thinking_level()).await;
-    }
-
-    /// Sets the thinking level, or the nearest one the model has, and gives what it became. A level
-    /// that is set already is not recorded again.
-    pub async fn set_thinking_level(&self, level: ThinkingLevel) -> ThinkingLevel {
-        let level = pi_ai::thinking::clamp_level(&self.inner.agent.model(), level);
-        if level != self.inner.agent.thinking_level() {
-            self.inner.agent.set_thinking_level(level);
-            self.inner.record_thinking_level();
-            self.inner.tell(SessionEvent::ThinkingLevelChanged { level }).await;
-        }
-        level
-    }
-
-    /// Sets the active tools. Tools that stay keep their place; the model is told with the next
-    /// request.
-    pub fn set_tools(&self, tools: Vec<Arc<dyn Tool>>) {
-        let current = self.inner.agent.tools();
-        let place = |tool: &Arc<dyn Tool>| {
-            let name = &tool.definition().name;
-            current.iter().position(|t| t.definition().name == *name).unwrap_or(usize::MAX)
-        };
-        let mut tools = tools;
-        tools.sort_by_key(place);
-        self.inner.agent.set_tools(tools);
-    }
-
-    /// Replaces the loop's hooks; counts from the next prompt.
-    pub fn set_hooks(&self, hooks: Arc<dyn LoopHooks>) {
-        let inner = Arc::downgrade(&self.inner);
-        self.inner.agent.set_hooks(Arc::new(PatchingHooks::new(inner, hooks)));
-    }
-
-    pub fn set_retry(&self, retry: RetrySettings) {
-        self.inner.state().retry = retry;
-    }
-
-    /// Names the session; a name of blanks clears it.
-    ///
-    /// # Errors
-    /// The name is not on disk yet.
-    pub async fn set_name(&self, name: &str) -> Result<(), HarnessError> {
-        let name = Some(clean_name(name)).filter(|name| !name.is_empty());
-        let stored = self.inner.store(EntryBody::SessionInfo { name: name.clone() });
-        self.inner.tell(SessionEvent::SessionInfoChanged { name }).await;
-        Ok(stored.map(drop)?)
-    }
-
-    /// Adds an entry that is no message of a run. Custom entries and context edits are told as
-    /// events. What the model is told changes with [`Self::reload_context`].
-    ///
-    /// # Errors
-    /// The entry is not on disk yet.
-    pub async fn append(&self, body: EntryBody) -> Result<Arc<Entry>, HarnessError> {
-        let entry = self.inner.store(body)?;
-        if matches!(entry.kind, EntryKind::Custom | EntryKind::ContextEdit) {
-            let entry = entry.as_ref().clone();
-            self.inner.tell(SessionEvent::EntryAppended { entry }).await;
-        }
-        Ok(entry)
-    }
-
-    /// Adds a command the user ran. While a prompt is on it is held back until that is settled.
-    ///
-    /// # Errors
-    /// The entry is not on disk yet.
-    pub fn record_bash(&self, message: BashExecutionMessage) -> Result<(), HarnessError> {
-        self.inner.state().held.push(Arc::new(message));
-        if !self.is_busy() {
-            self.inner.flush_held();
-        }
-        self.inner.all_stored()
-    }
-
-    /// Takes up the conversation at the session's leaf, after that was moved.
-    ///
-    /// # Errors
-    /// A prompt is on.
-    pub fn reload_context(&self) -> Result<(), HarnessError> {
-        if self.is_busy() {
-            return Err(HarnessError::Busy);
-        }
-        let context = self.inner.session().context();
-        let SessionContext { messages, .. } = self.inner.state().take_up(context);
-        self.inner.agent.set_messages(messages);
-        Ok(())
-    }
-}
-
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -336,6 +353,10 @@ impl Inner {
 
     fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session_hooks(&self) -> Arc<[Arc<dyn SessionHooks>]> {
+        Arc::clone(&self.state().settings.session_hooks)
     }
 
     /// Tells an event that has nothing to store.

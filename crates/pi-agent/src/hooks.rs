@@ -54,6 +54,22 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
         Box::pin(std::future::ready(Ok(ToolOutputPatch::default())))
     }
 
+    /// A message is whole and about to be told, stored and sent on: it may be changed, but not
+    /// given another role; such a change is ignored.
+    fn finish_message<'a>(&'a self, message: AgentMessage) -> BoxFuture<'a, AgentMessage> {
+        Box::pin(std::future::ready(message))
+    }
+
+    /// The answer and the results of its calls are in the transcript, `turn_end` is still to come.
+    /// Failed and aborted turns come here too; they end the run whatever is answered.
+    fn finish_turn<'a>(
+        &'a self,
+        _message: &'a Arc<AssistantMessage>,
+        _results: &'a [Arc<ToolResultMessage>],
+    ) -> BoxFuture<'a, TurnFinish> {
+        Box::pin(std::future::ready(TurnFinish::default()))
+    }
+
     /// After `turn_end`, unless the run was aborted: `true` ends it, whatever is queued.
     fn should_stop_after_turn<'a>(
         &'a self,
@@ -122,6 +138,16 @@ impl ToolOutputPatch {
             terminate: later.terminate.or(self.terminate),
         }
     }
+}
+
+/// Answer of [`LoopHooks::finish_turn`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TurnFinish {
+    /// What the answer, its calls and the queues ask for.
+    #[default]
+    AsItIs,
+    /// One more request at least.
+    Continue,
 }
 
 /// Answer of [`LoopHooks::prepare_next_turn`].

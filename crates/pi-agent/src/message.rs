@@ -1,14 +1,16 @@
 //! What a conversation is made of, and the one border where it becomes what a model reads.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use pi_ai::{
     AssistantMessage, InputBlock, Message, SystemMessage, ToolResultMessage, UserContent,
     UserMessage,
 };
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One message of a conversation. Cloning shares the body.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -126,47 +128,85 @@ impl AgentMessage {
             Self::CompactionSummary(_) => "compactionSummary",
         }
     }
-
-    /// Reads a message straight from JSON text: the role first, then the matching struct, without
-    /// the intermediate tree that serde's tagged enums build.
-    ///
-    /// # Errors
-    /// The text is no message of a known role.
-    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Role<'a> {
-            #[serde(borrow)]
-            role: std::borrow::Cow<'a, str>,
-        }
-        let Role { role } = serde_json::from_str(text)?;
-        Ok(match role.as_ref() {
-            "system" => Self::System(serde_json::from_str(text)?),
-            "user" => Self::User(serde_json::from_str(text)?),
-            "assistant" => Self::Assistant(serde_json::from_str(text)?),
-            "toolResult" => Self::ToolResult(serde_json::from_str(text)?),
-            "bashExecution" => Self::BashExecution(serde_json::from_str(text)?),
-            "custom" | "hookMessage" => Self::Custom(serde_json::from_str(text)?),
-            "branchSummary" => Self::BranchSummary(serde_json::from_str(text)?),
-            "compactionSummary" => Self::CompactionSummary(serde_json::from_str(text)?),
-            other => return Err(unknown_role(other)),
-        })
-    }
 }
 
 impl<'de> Deserialize<'de> for AgentMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        Self::from_json(&value.to_string()).map_err(serde::de::Error::custom)
+        deserializer.deserialize_map(MessageVisitor)
+    }
+}
+
+/// The role stands first in every message pi wrote; its struct then takes the other fields as they
+/// come. serde's tagged enums would build a tree of all of them in between.
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = AgentMessage;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message with a role")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<AgentMessage, A::Error> {
+        let mut name = fields.next_key::<Name>()?;
+        if let Some(Name::Role) = name {
+            let role: Role = fields.next_value()?;
+            return role.read(MapAccessDeserializer::new(fields));
+        }
+        let (mut role, mut gathered) = (None, Map::new());
+        while let Some(known) = name {
+            match known {
+                Name::Role => role = Some(fields.next_value::<Role>()?),
+                Name::Other(name) => drop(gathered.insert(name, fields.next_value()?)),
+            }
+            name = fields.next_key()?;
+        }
+        let role = role.ok_or_else(|| A::Error::missing_field("role"))?;
+        role.read(Value::Object(gathered)).map_err(A::Error::custom)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Name {
+    Role,
+    Other(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Role {
+    System,
+    User,
+    Assistant,
+    ToolResult,
+    BashExecution,
+    #[serde(alias = "hookMessage")]
+    Custom,
+    BranchSummary,
+    CompactionSummary,
+}
+
+impl Role {
+    fn read<'de, D: Deserializer<'de>>(&self, fields: D) -> Result<AgentMessage, D::Error> {
+        Ok(match self {
+            Self::System => AgentMessage::System(Deserialize::deserialize(fields)?),
+            Self::User => AgentMessage::User(Deserialize::deserialize(fields)?),
+            Self::Assistant => AgentMessage::Assistant(Deserialize::deserialize(fields)?),
+            Self::ToolResult => AgentMessage::ToolResult(Deserialize::deserialize(fields)?),
+            Self::BashExecution => AgentMessage::BashExecution(Deserialize::deserialize(fields)?),
+            Self::Custom => AgentMessage::Custom(Deserialize::deserialize(fields)?),
+            Self::BranchSummary => AgentMessage::BranchSummary(Deserialize::deserialize(fields)?),
+            Self::CompactionSummary => {
+                AgentMessage::CompactionSummary(Deserialize::deserialize(fields)?)
+            }
+        })
     }
 }
 
 /// Old files hold `null` where content belongs.
 fn null_is_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UserContent, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
-fn unknown_role(role: &str) -> serde_json::Error {
-    serde::de::Error::custom(format!("unknown message role {role:?}"))
 }
 
 impl From<Message> for AgentMessage {
@@ -241,3 +281,6 @@ fn bash_execution_text(m: &BashExecutionMessage) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,33 +5,54 @@
 
 mod append;
 mod context;
+mod delete;
 pub mod entry;
 mod file;
+mod folder;
+mod forest;
+mod fork;
 mod header;
 mod jsonl;
+mod labels;
+pub mod list;
 mod load;
 mod locate;
 mod memory;
 mod migrate;
 mod prompt_state;
+mod rename;
+pub mod search;
 mod storage;
+pub mod threads;
+mod totals;
+mod transfer;
 mod tree;
+mod walk;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use context::SessionContext;
+pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
+pub use forest::Forest;
+pub use fork::{ForkError, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
-pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use labels::Label;
+pub use list::{ListOptions, Progress, Scope, SessionInfo};
+pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
+pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
+pub use totals::{SessionTotals, TokenTotals};
+pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
+pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 
@@ -66,7 +87,7 @@ pub enum SessionError {
     /// The session is kept in something that is no file.
     #[error("Cannot reach what keeps the session: {source}")]
     Storage { source: io::Error },
-    #[error("Entry {id} is not in the session")]
+    #[error("Entry {id} not found")]
     NoSuchEntry { id: String },
     #[error("Entry cannot be written as JSON: {source}")]
     Encode {
@@ -309,3 +330,5 @@ mod locate_tests;
 mod storage_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk_tests;

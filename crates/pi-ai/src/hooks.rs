@@ -9,6 +9,10 @@ use serde_json::Value;
 use crate::protocol::RequestBody;
 use crate::types::Model;
 
+mod chain;
+
+pub use chain::RequestHookChain;
+
 /// Called in the order headers, payload, response, stream events. A request sent again because it
 /// failed gives one more response; a changed request runs through all of them.
 ///

@@ -30,7 +30,7 @@ pub mod thinking;
 pub mod transport;
 
 pub use event::{AssistantEvent, MessageBuilder};
-pub use hooks::RequestHooks;
+pub use hooks::{RequestHookChain, RequestHooks};
 pub use protocol::{Protocol, Protocols};
 pub use stream::{AssistantStream, EventSource};
 pub use types::{

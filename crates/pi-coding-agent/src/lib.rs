@@ -32,7 +32,7 @@ use cli::{CliOptions, Invocation, Mode, Terminals};
 use env::Env;
 use error::{AppError, Context, ErrorKind, Warning};
 use session_runtime::AgentSession;
-use workspace::Workspace;
+use workspace::{FoundSession, SessionFlags, SessionSource, Workspace};
 
 /// The version of pi, as `--version` prints it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -88,7 +88,10 @@ async fn serve_in(
         options.reject_unknown()?;
         return list_models(workspace, list.search.as_deref(), options.print);
     }
-    let session = workspace.session(&options.session)?;
+    let Some(session) = session(workspace, &options.session, terminals)? else {
+        modes::warn(workspace.warnings());
+        return Ok(ExitCode::SUCCESS);
+    };
     options.reject_unknown()?;
     let workspace = workspace.for_directory(session.cwd());
     let prompts = startup::prompts(&workspace, options, terminals.stdin)?;
@@ -108,6 +111,23 @@ async fn serve_in(
     } else {
         let session = begin(&workspace, session, options).await?;
         modes::print::run(&session, prompts).await
+    }
+}
+
+/// `None`: it belongs to another directory, and nobody wants it in this one.
+fn session(
+    workspace: &Workspace,
+    flags: &SessionFlags,
+    terminals: Terminals,
+) -> Result<Option<Session>, AppError> {
+    match workspace.find_session(flags)? {
+        FoundSession::Ready(session) => Ok(Some(*session)),
+        FoundSession::Elsewhere(found) if modes::ask::whether_to_fork(&found, terminals)? => {
+            let source = found.path.to_string_lossy().into_owned();
+            let source = SessionSource::Fork { source, id: None };
+            workspace.session(&SessionFlags { source, ..flags.clone() }).map(Some)
+        }
+        FoundSession::Elsewhere(_) => Ok(None),
     }
 }
 

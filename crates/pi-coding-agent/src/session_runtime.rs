@@ -11,15 +11,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
-use pi_agent::harness::{Harness, HarnessConfig, PromptBuilder, RetrySettings};
+use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
+use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
-use pi_agent::{HookChain, LoopHooks, Tool};
+use pi_agent::{HookChain, LoopHooks};
 use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{AppError, Context, ErrorKind};
-use crate::tools::shell::ProcessGroups;
 use crate::tools::{ToolContext, builtin_tools};
 
 mod access;
@@ -30,7 +31,10 @@ mod scope;
 mod tests;
 mod tool_session;
 
-pub use pi_agent::harness::{RunOutcome, SessionListener, SessionListenerId};
+pub use pi_agent::harness::{
+    CompactionResult, ContextUsage, NavigateOptions, Navigation, RunOutcome, SessionHooks,
+    SessionListener, SessionListenerId,
+};
 
 pub(crate) use door::ModelDoor;
 pub(crate) use scope::ModelScope;
@@ -48,6 +52,8 @@ pub(crate) struct SessionParts {
     pub(crate) options: SimpleStreamOptions,
     pub(crate) prompt: Arc<dyn PromptBuilder>,
     pub(crate) retry: RetrySettings,
+    pub(crate) compaction: CompactionPolicy,
+    pub(crate) branch_summary: BranchSummarySettings,
     pub(crate) steering_mode: QueueMode,
     pub(crate) follow_up_mode: QueueMode,
     pub(crate) tools: ToolParts,
@@ -57,8 +63,8 @@ pub(crate) struct SessionParts {
 
 /// What the tools need beside the session.
 pub(crate) struct ToolParts {
-    /// Names of the active ones, in order.
-    pub(crate) active: Vec<String>,
+    /// Which are active, and in which order.
+    pub(crate) active: ActiveTools,
     pub(crate) home: PathBuf,
     pub(crate) agent_dir: PathBuf,
     pub(crate) temp_dir: PathBuf,
@@ -79,10 +85,8 @@ struct Inner {
     harness: Harness,
     door: Arc<ModelDoor>,
     scope: ModelScope,
-    /// Active or not, in the order the model sees them.
-    tools: Vec<Arc<dyn Tool>>,
     filter: Arc<ImageFilter>,
-    processes: ProcessGroups,
+    env: Arc<dyn ExecutionEnv>,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
@@ -98,24 +102,25 @@ impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
-        let processes = ProcessGroups::default();
-        let context = Arc::new(ToolContext {
+        let env: Arc<dyn ExecutionEnv> = Arc::new(LocalEnv::new(LocalEnvConfig {
             cwd: session.cwd().to_path_buf(),
             home: Some(tools.home),
-            environment: tools.environment,
-            agent_dir: tools.agent_dir,
             temp_dir: tools.temp_dir,
+            environment: tools.environment,
+            processes: ProcessGroups::default(),
+        }));
+        let context = Arc::new(ToolContext {
+            env: Arc::clone(&env),
+            agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
-            processes: processes.clone(),
             session: Arc::<LiveSession>::clone(&live),
         });
-        let available = builtin_tools(&context);
         let door = Arc::new(door);
         let filter = Arc::new(ImageFilter { block: tools.block_images });
         let agent = AgentConfig {
             thinking_level: parts.thinking_level,
-            tools: named(&available, &tools.active),
+            tools: builtin_tools(&context),
             options: parts.options,
             hooks: hooks_before(Vec::new(), &filter),
             steering_mode: parts.steering_mode,
@@ -123,10 +128,12 @@ impl AgentSession {
             ..AgentConfig::new(parts.model, Arc::<ModelDoor>::clone(&door))
         };
         let harness = Harness::new(HarnessConfig {
-            agent,
-            session,
+            active_tools: tools.active,
             prompt: parts.prompt,
             retry: parts.retry,
+            compaction: parts.compaction,
+            branch_summary: parts.branch_summary,
+            ..HarnessConfig::new(agent, session)
         });
         live.attach(harness.agent().downgrade());
         let stopped = CancellationToken::new();
@@ -135,9 +142,8 @@ impl AgentSession {
                 harness,
                 door,
                 scope,
-                tools: available,
                 filter,
-                processes,
+                env,
                 key_processes: parts.key_processes,
                 stopped,
             }),
@@ -176,7 +182,7 @@ impl AgentSession {
     /// Kills every process the tools have started and every command that prints a key, at once, and
     /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
-        self.inner.processes.kill_all();
+        self.inner.env.kill_all();
         self.inner.key_processes.kill_all();
     }
 
@@ -187,12 +193,6 @@ impl AgentSession {
     pub fn unsubscribe(&self, id: SessionListenerId) {
         self.inner.harness.unsubscribe(id);
     }
-}
-
-/// The tools of these names, in the order of the names. Names nobody has are left out.
-fn named(tools: &[Arc<dyn Tool>], names: &[impl AsRef<str>]) -> Vec<Arc<dyn Tool>> {
-    let tool = |name: &str| tools.iter().find(|tool| tool.definition().name == name).cloned();
-    names.iter().filter_map(|name| tool(name.as_ref())).collect()
 }
 
 /// The product's own come last: what others add to the context is filtered too.

@@ -50,6 +50,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use pi_agent::env::ProcessGroups;
+use pi_agent::harness::ActiveTools;
 use pi_agent::session::Session;
 use pi_ai::auth::{Environment, Secret};
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
@@ -62,9 +64,8 @@ use crate::models::{
 };
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
-use crate::tool_selection::active_tools;
+use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
-use crate::tools::shell::ProcessGroups;
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
 
@@ -75,6 +76,7 @@ mod session;
 pub(crate) mod tests;
 
 pub use options::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
+pub use session::FoundSession;
 
 use prompt::PromptFiles;
 
@@ -165,8 +167,17 @@ impl Workspace {
     /// of the project but its `sessionDir` is read for it.
     ///
     /// # Errors
-    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    /// It does not exist, is no session, cannot be read, belongs to a directory that is gone, or was
+    /// asked for by id and belongs to another directory.
     pub fn session(&self, flags: &SessionFlags) -> Result<Session, AppError> {
+        self.find_session(flags)?.ready()
+    }
+
+    /// Like [`Self::session`], for those who can ask what to do with a session of another directory.
+    ///
+    /// # Errors
+    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    pub fn find_session(&self, flags: &SessionFlags) -> Result<FoundSession, AppError> {
         let WorkspaceOptions { env, launch_dir, .. } = self.options();
         let dir = session::directory(flags, self.sources().session_dir(), env, launch_dir);
         session::open(flags, &dir, env, self.dir(), self.warnings())
@@ -194,6 +205,7 @@ impl Workspace {
         let ModelChoice { model, thinking, scope, warnings } = self.choose(&session, flags)?;
         self.warnings().extend(warnings.into_iter().map(Warning::new));
         check_key(registry, &model, flags.api_key.as_ref())?;
+        self.check_compaction(&model)?;
         self.check_certificates()?;
 
         let settings = self.settings();
@@ -214,10 +226,12 @@ impl Workspace {
             options: self.request_options(&session),
             prompt: Arc::<PromptFiles>::clone(self.prompt_files()),
             retry: settings.retry,
+            compaction: settings.compaction.policy.clone(),
+            branch_summary: settings.compaction.branch_summary,
             steering_mode: settings.steering_mode,
             follow_up_mode: settings.follow_up_mode,
             tools: ToolParts {
-                active: active_tools(&BUILTIN_TOOLS, settings.default_tools.as_deref(), tools),
+                active: self.active_tools(tools),
                 home: env.home().to_path_buf(),
                 temp_dir: env.temp_dir(),
                 environment: env.for_commands(self.is_offline()),
@@ -354,6 +368,31 @@ impl Workspace {
         File::open(&path).map(drop).context(ErrorKind::Config, || {
             format!("Cannot read the certificates in {}", path.display())
         })
+    }
+
+    /// What the command line says about tools holds; else what the session was left with.
+    fn active_tools(&self, flags: &ToolFlags) -> ActiveTools {
+        let setting = self.settings().default_tools.as_deref();
+        let names = active_tools(&BUILTIN_TOOLS, setting, flags);
+        if *flags == ToolFlags::default() {
+            ActiveTools::Restored(names)
+        } else {
+            ActiveTools::Only(names)
+        }
+    }
+
+    /// Sizes of compaction that make no sense; those of other models are only told.
+    fn check_compaction(&self, model: &Model) -> Result<(), AppError> {
+        let key = format!("{}/{}", model.provider, model.id);
+        for problem in &self.settings().compaction.problems {
+            match &problem.model {
+                Some(other) if *other != key => {
+                    self.warnings().push(Warning::new(problem.text.clone()));
+                }
+                _ => return Err(AppError::config(problem.text.clone())),
+            }
+        }
+        Ok(())
     }
 
     fn is_offline(&self) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pi_ai::{AssistantMessage, Model, SimpleStreamOptions, ThinkingLevel};
 
 use super::Agent;
+use crate::agent_loop::StreamFn;
 use crate::hooks::LoopHooks;
 use crate::message::AgentMessage;
 use crate::queue::{QueueKind, QueueMode};
@@ -57,6 +58,15 @@ impl Agent {
 
     pub fn set_options(&self, options: SimpleStreamOptions) {
         self.state().options = options;
+    }
+
+    pub fn hooks(&self) -> Arc<dyn LoopHooks> {
+        Arc::clone(&self.state().hooks)
+    }
+
+    /// The door to the model.
+    pub fn stream(&self) -> Arc<dyn StreamFn> {
+        Arc::clone(&self.inner.stream)
     }
 
     /// Counts from the next run.

@@ -8,7 +8,7 @@ use pi_ai::{
     AssistantEvent, AssistantMessage, AssistantStream, Context, StopReason, ThinkingLevel,
 };
 
-use super::{ABORTED, Run, TurnSettings};
+use super::{ABORTED, Run, TurnSettings, finished};
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, convert_to_llm};
 
@@ -32,13 +32,21 @@ impl Run<'_> {
         let mut message = Arc::unwrap_or_clone(message);
         message.thinking_level = Some(level);
         message.duration_ms = Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let message = Arc::new(message);
+        let message = self.finish_answer(Arc::new(message)).await;
         if !started {
             self.start_message(Arc::clone(&message)).await;
         }
         let ended = AgentMessage::Assistant(Arc::clone(&message));
         self.host.emit(AgentEvent::MessageEnd { message: ended }).await;
         message
+    }
+
+    async fn finish_answer(&self, answer: Arc<AssistantMessage>) -> Arc<AssistantMessage> {
+        let message = AgentMessage::Assistant(Arc::clone(&answer));
+        match finished(&*self.hooks, message).await {
+            AgentMessage::Assistant(changed) => changed,
+            _ => answer,
+        }
     }
 
     /// Opens the stream; `None` when the run was cancelled before a request went out.

@@ -1,4 +1,5 @@
-//! Telling the model how its prompt and tools have changed.
+//! Between turns: telling the model how its prompt and tools have changed, and making a context
+//! shorter that has grown too long.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -8,7 +9,7 @@ use pi_ai::{AssistantMessage, Model, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
 
 use super::Inner;
-use crate::hooks::{LoopHooks, ToolDecision, ToolOutputPatch, TurnChange};
+use crate::hooks::{LoopHooks, ToolDecision, ToolOutputPatch, TurnChange, TurnFinish};
 use crate::message::AgentMessage;
 use crate::tool::ToolOutput;
 
@@ -23,7 +24,7 @@ impl Inner {
     }
 }
 
-/// Somebody's hooks, and the patch before each further turn.
+/// Somebody's hooks, and what the harness does before each further turn.
 pub(super) struct PatchingHooks {
     inner: Weak<Inner>,
     hooks: Arc<dyn LoopHooks>,
@@ -41,16 +42,33 @@ impl fmt::Debug for PatchingHooks {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl LoopHooks for PatchingHooks {
     fn prepare_next_turn<'a>(&'a self) -> BoxFuture<'a, TurnChange> {
         Box::pin(async move {
             let mut change = self.hooks.prepare_next_turn().await;
-            let patch = self.inner.upgrade().and_then(|inner| inner.system_patch());
-            if let Some(patch) = patch {
+            let Some(inner) = self.inner.upgrade() else { return change };
+            let model = change.model.clone().unwrap_or_else(|| inner.agent.model());
+            if change.context.is_none() {
+                inner.compact_if_needed(&model, &inner.cancellation()).await;
+            }
+            if let Some(patch) = inner.system_patch() {
                 change.messages.insert(0, patch);
             }
             change
         })
+    }
+
+    fn finish_message<'a>(&'a self, message: AgentMessage) -> BoxFuture<'a, AgentMessage> {
+        self.hooks.finish_message(message)
+    }
+
+    fn finish_turn<'a>(
+        &'a self,
+        message: &'a Arc<AssistantMessage>,
+        results: &'a [Arc<ToolResultMessage>],
+    ) -> BoxFuture<'a, TurnFinish> {
+        self.hooks.finish_turn(message, results)
     }
 
     fn transform_context<'a>(

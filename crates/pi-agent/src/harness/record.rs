@@ -8,12 +8,11 @@ use pi_ai::{AssistantMessage, StopReason};
 
 use super::Inner;
 use super::state::Answer;
-use super::verdict::{Verdict, judge};
+use super::verdict::{Circumstances, Verdict, judge};
 use crate::agent::AgentListener;
 use crate::event::{AgentEvent, SessionEvent};
 use crate::message::AgentMessage;
 use crate::queue::QueuedMessages;
-use crate::session::EntryBody;
 
 pub(super) struct Recorder {
     inner: Weak<Inner>,
@@ -51,9 +50,9 @@ impl Inner {
     async fn message_ended(&self, message: &AgentMessage) {
         let event = SessionEvent::Agent(AgentEvent::MessageEnd { message: message.clone() });
         self.listeners.before(&event).await;
-        let entry = self.store_or_keep(EntryBody::Message { message: message.clone() });
+        let entry = self.store_or_keep(message.clone().into());
         if let AgentMessage::Assistant(answer) = message {
-            self.state().last_answer = Some(Answer {
+            self.state().progress.last_answer = Some(Answer {
                 message: Arc::clone(answer),
                 entry_id: entry.map(|entry| entry.id.clone()),
             });
@@ -67,17 +66,27 @@ impl Inner {
     }
 
     async fn run_ended(&self, messages: Vec<AgentMessage>) {
+        let model = self.agent.model();
+        let limit = self.agent.options().base.max_tokens.unwrap_or(model.max_tokens);
         let (verdict, answer) = {
             let mut state = self.state();
-            let answer = state.last_answer.as_ref().map(|answer| Arc::clone(&answer.message));
-            let window = self.agent.model().context_window;
-            let is_cancelled = state.run.as_ref().is_some_and(|run| run.cancel.is_cancelled());
+            let progress = &state.progress;
+            let answer = progress.last_answer.as_ref().map(|answer| Arc::clone(&answer.message));
+            let now = Circumstances {
+                model: &model,
+                retry: state.settings.retry,
+                attempt: progress.attempt,
+                may_recover: state.settings.compaction.settings.enabled && !progress.has_recovered,
+                max_output: limit.min(model.max_tokens),
+            };
+            let is_cancelled =
+                state.ongoing.as_ref().is_some_and(|ongoing| ongoing.tokens.cancel.is_cancelled());
             let verdict = match &answer {
-                Some(answer) if !is_cancelled => judge(answer, &state.retry, state.attempt, window),
+                Some(answer) if !is_cancelled => judge(answer, &now),
                 _ => Verdict::Final,
             };
-            state.attempt += u32::from(matches!(verdict, Verdict::Retry { .. }));
-            state.verdict.clone_from(&verdict);
+            state.progress.attempt += u32::from(matches!(verdict, Verdict::Retry { .. }));
+            state.progress.verdict.clone_from(&verdict);
             (verdict, answer)
         };
         let will_retry = matches!(verdict, Verdict::Retry { .. });
@@ -90,7 +99,7 @@ impl Inner {
 
     /// Tells how the attempts ended, if there were any, and counts anew. `None`: well.
     pub(super) async fn end_retry(&self, final_error: Option<String>) {
-        let attempt = std::mem::take(&mut self.state().attempt);
+        let attempt = std::mem::take(&mut self.state().progress.attempt);
         if attempt > 0 {
             let success = final_error.is_none();
             self.tell(SessionEvent::AutoRetryEnd { success, attempt, final_error }).await;

@@ -1,16 +1,23 @@
-//! One prompt from its start until it is settled: the run, retries, what was queued meanwhile.
+//! One prompt from its start until it is settled: the run, retries, a context made shorter, what
+//! was queued meanwhile.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
+use std::fmt;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, StopReason, ToolResultMessage};
 
-use super::state::RunTokens;
+use super::compact::{CompactionFailure, Job};
+use super::operation::{Kind, Operation, Scope, Tokens};
+use super::state::Progress;
 use super::verdict::Verdict;
 use super::{HarnessError, Inner};
 use crate::agent::AgentError;
+use crate::compaction::CompactionReason;
 use crate::event::SessionEvent;
 use crate::message::AgentMessage;
 use crate::session::{EntryBody, SessionError};
@@ -23,30 +30,67 @@ pub struct RunOutcome {
     pub aborted: bool,
     /// Why something is not on disk. It is kept, and written before whatever comes next.
     pub unstored: Option<Arc<SessionError>>,
+    /// Why a context that was too long for the model could not be made shorter.
+    pub unrecovered: Option<String>,
 }
 
-pub(super) async fn prompt(
+/// A prompt that was taken. It goes on while it is awaited; dropping it cancels it, with every tool
+/// call answered on disk.
+#[must_use = "a prompt goes on only while it is awaited"]
+pub struct Run(BoxFuture<'static, Result<RunOutcome, HarnessError>>);
+
+impl Future for Run {
+    type Output = Result<RunOutcome, HarnessError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+/// Takes a prompt; `messages` may be empty when something is queued.
+///
+/// # Errors
+/// Something else is on.
+pub(super) async fn begin(
     inner: Arc<Inner>,
     messages: Vec<AgentMessage>,
-) -> Result<RunOutcome, HarnessError> {
-    let mut scope = Scope::begin(inner).await?;
+) -> Result<Run, HarnessError> {
+    let scope = Scope::begin(inner, Kind::Prompt).await?;
+    scope.inner.state().progress = Progress::default();
+    Ok(Run(Box::pin(run(scope, messages))))
+}
+
+async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome, HarnessError> {
     let (inner, tokens) = (Arc::clone(&scope.inner), scope.tokens.clone());
+    inner.bring_up_to_date();
     inner.flush_held();
+    inner.compact_if_needed(&inner.agent.model(), &tokens.cancel).await;
     inner.record_model();
     inner.record_thinking_level();
-    let prompts = inner.system_patch().into_iter().chain(messages).collect();
-    inner.drive(inner.agent.prompt(prompts), &tokens).await?;
+    if messages.is_empty() {
+        inner.drive(inner.agent.continue_run(), &tokens).await?;
+    } else {
+        let prompts = inner.system_patch().into_iter().chain(messages).collect();
+        inner.drive(inner.agent.prompt(prompts), &tokens).await?;
+    }
     while inner.has_more(&tokens).await {
         inner.drive(inner.agent.continue_run(), &tokens).await?;
     }
     inner.flush_held();
-    let answer = inner.state().last_answer.take().map(|answer| answer.message);
+    let Progress { last_answer, unrecovered, .. } = std::mem::take(&mut inner.state().progress);
+    let answer = last_answer.map(|answer| answer.message);
     let aborted = tokens.cancel.is_cancelled()
         || answer.as_ref().is_some_and(|answer| answer.stop_reason == StopReason::Aborted);
     scope.settle();
     inner.tell(SessionEvent::AgentSettled { aborted }).await;
     let unstored = inner.state().storage_error.clone();
-    Ok(RunOutcome { answer, aborted, unstored })
+    Ok(RunOutcome { answer, aborted, unstored, unrecovered })
 }
 
 impl Inner {
@@ -54,7 +98,7 @@ impl Inner {
     async fn drive(
         &self,
         run: impl Future<Output = Result<(), AgentError>>,
-        tokens: &RunTokens,
+        tokens: &Tokens,
     ) -> Result<(), HarnessError> {
         let mut run = pin!(run);
         let ended = tokio::select! {
@@ -69,11 +113,11 @@ impl Inner {
     }
 
     /// Does what the run that ended asks for; `true` when there is to be another.
-    async fn has_more(&self, tokens: &RunTokens) -> bool {
-        let verdict = std::mem::replace(&mut self.state().verdict, Verdict::Final);
+    async fn has_more(&self, tokens: &Tokens) -> bool {
+        let verdict = std::mem::take(&mut self.state().progress.verdict);
         match verdict {
             Verdict::Retry { delay_ms, max_attempts, error } => {
-                let attempt = self.state().attempt;
+                let attempt = self.state().progress.attempt;
                 let start = SessionEvent::AutoRetryStart {
                     attempt,
                     max_attempts,
@@ -84,27 +128,57 @@ impl Inner {
                 self.omit_last_answer().await;
                 self.wait(Duration::from_millis(delay_ms), tokens).await
             }
-            Verdict::Overflow => {
-                self.omit_last_answer().await;
-                false
+            Verdict::Overflow { retry } => {
+                self.recover(retry, tokens).await || (!retry && self.has_queued(tokens))
             }
             Verdict::Final => {
-                let went_well = self.state().last_answer.as_ref().is_some_and(|answer| {
-                    !matches!(answer.message.stop_reason, StopReason::Error | StopReason::Aborted)
-                });
-                went_well && !tokens.cancel.is_cancelled() && self.agent.has_queued_messages()
+                // What was aborted is looked at before the next prompt.
+                self.compact_if_needed(&self.agent.model(), &tokens.cancel).await;
+                self.has_queued(tokens)
+            }
+        }
+    }
+
+    fn has_queued(&self, tokens: &Tokens) -> bool {
+        let went_well = self.state().progress.last_answer.as_ref().is_some_and(|answer| {
+            !matches!(answer.message.stop_reason, StopReason::Error | StopReason::Aborted)
+        });
+        went_well && !tokens.cancel.is_cancelled() && self.agent.has_queued_messages()
+    }
+
+    /// Makes a context shorter that was too long; `true` when the request is to be sent again.
+    async fn recover(&self, retry: bool, tokens: &Tokens) -> bool {
+        self.state().progress.has_recovered = true;
+        if retry {
+            self.omit_last_answer().await;
+        }
+        let job = Job {
+            reason: CompactionReason::Overflow,
+            instructions: None,
+            will_retry: retry,
+            cancel: &tokens.cancel,
+        };
+        match self.compact(&job).await {
+            Ok(_) => retry && !tokens.cancel.is_cancelled(),
+            Err(failure) => {
+                if retry && !matches!(failure, CompactionFailure::NotCompactable(_)) {
+                    self.state().progress.unrecovered = Some(failure.to_string());
+                }
+                false
             }
         }
     }
 
     /// `false` when the wait was given up.
-    async fn wait(&self, delay: Duration, tokens: &RunTokens) -> bool {
+    async fn wait(&self, delay: Duration, tokens: &Tokens) -> bool {
+        self.enter(Operation::RetryWait);
         let waited = tokio::select! {
             biased;
             () = tokens.cancel.cancelled() => false,
             () = tokens.wait.cancelled() => false,
             () = tokio::time::sleep(delay) => true,
         };
+        self.enter(Operation::Turn);
         if !waited {
             self.end_retry(Some("Retry cancelled".to_owned())).await;
         }
@@ -114,7 +188,7 @@ impl Inner {
     /// Takes a failed answer out of the context. It stays in the file, followed by an edit that
     /// says so.
     async fn omit_last_answer(&self) {
-        let Some(failed) = self.state().last_answer.clone() else { return };
+        let Some(failed) = self.state().progress.last_answer.clone() else { return };
         let mut messages = self.agent.messages().as_ref().clone();
         let place = messages.iter().rposition(|message| {
             matches!(message, AgentMessage::Assistant(m) if Arc::ptr_eq(m, &failed.message))
@@ -131,7 +205,7 @@ impl Inner {
     }
 
     /// Gives every open tool call of the last answer a result.
-    fn answer_open_calls(&self) {
+    pub(super) fn answer_open_calls(&self) {
         let messages = self.agent.messages();
         let mut answered = BTreeSet::new();
         for message in messages.iter().rev() {
@@ -159,58 +233,5 @@ impl Inner {
                 _ => {}
             }
         }
-    }
-}
-
-/// Keeps the harness busy as long as it lives; tidies up after a prompt whose future was dropped.
-struct Scope {
-    inner: Arc<Inner>,
-    tokens: RunTokens,
-    is_settled: bool,
-}
-
-impl Scope {
-    async fn begin(inner: Arc<Inner>) -> Result<Self, HarnessError> {
-        loop {
-            let mut busy = inner.busy.subscribe();
-            {
-                let mut state = inner.state();
-                match &state.run {
-                    None => {
-                        let tokens = RunTokens::default();
-                        state.run = Some(tokens.clone());
-                        state.attempt = 0;
-                        state.verdict = Verdict::Final;
-                        state.last_answer = None;
-                        drop(state);
-                        inner.busy.send_replace(true);
-                        return Ok(Self { inner, tokens, is_settled: false });
-                    }
-                    Some(run) if !run.is_settling => return Err(HarnessError::Busy),
-                    // Who has heard `agent_settled` may go on at once.
-                    Some(_) => {}
-                }
-            }
-            // The sender lives in `inner`: the wait cannot fail.
-            drop(busy.wait_for(|busy| !busy).await);
-        }
-    }
-
-    fn settle(&mut self) {
-        self.is_settled = true;
-        if let Some(run) = &mut self.inner.state().run {
-            run.is_settling = true;
-        }
-    }
-}
-
-impl Drop for Scope {
-    fn drop(&mut self) {
-        if !self.is_settled {
-            self.inner.answer_open_calls();
-            self.inner.flush_held();
-        }
-        self.inner.state().run = None;
-        self.inner.busy.send_replace(false);
     }
 }

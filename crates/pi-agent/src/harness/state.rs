@@ -4,28 +4,35 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pi_ai::{AssistantMessage, ThinkingLevel};
-use tokio_util::sync::CancellationToken;
 
+use super::operation::Ongoing;
+use super::session_hooks::SessionHooks;
+use super::tools::ToolRegistry;
 use super::verdict::Verdict;
 use super::{HarnessError, Inner};
-use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::compaction::{BranchSummarySettings, CompactionPolicy};
+use crate::message::AgentMessage;
+use crate::resources::Resources;
 use crate::retry::RetrySettings;
-use crate::session::{Diagnostic, Entry, EntryBody, PromptState, SessionContext, SessionError};
+use crate::session::{Diagnostic, Entry, EntryBody, PromptState, Session, SessionError};
 
 pub(super) struct State {
-    pub(super) retry: RetrySettings,
-    /// Set while a prompt is on.
-    pub(super) run: Option<RunTokens>,
-    /// Attempts made after the first one that failed.
-    pub(super) attempt: u32,
-    /// What is to be done about the run that just ended.
-    pub(super) verdict: Verdict,
-    pub(super) last_answer: Option<Answer>,
+    pub(super) settings: Settings,
+    pub(super) tools: ToolRegistry,
+    /// Set while something is on.
+    pub(super) ongoing: Option<Ongoing>,
+    /// Of the prompt that is on, or was last.
+    pub(super) progress: Progress,
     /// The prompt and tools the model has been told of.
     pub(super) prompt: PromptState,
-    /// Commands the user ran while a prompt was on.
-    pub(super) held: Vec<Arc<BashExecutionMessage>>,
+    /// Messages that came beside a prompt and wait for its end.
+    pub(super) held: Vec<AgentMessage>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Whether the agent holds the session's conversation. A session that is only looked at is
+    /// never read through.
+    is_loaded: bool,
+    /// Whether the session has changed beside the agent.
+    pub(super) is_stale: bool,
     recorded_model: Option<(String, String)>,
     recorded_level: Option<ThinkingLevel>,
     /// Entries that did not reach the disk, oldest first.
@@ -34,14 +41,27 @@ pub(super) struct State {
     pub(super) storage_error: Option<Arc<SessionError>>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(super) struct RunTokens {
-    /// Ends everything the prompt does.
-    pub(super) cancel: CancellationToken,
-    /// Ends the wait for a retry only.
-    pub(super) wait: CancellationToken,
-    /// Only the last listeners are still being told.
-    pub(super) is_settling: bool,
+/// What can be changed at any time.
+pub(super) struct Settings {
+    pub(super) retry: RetrySettings,
+    pub(super) compaction: CompactionPolicy,
+    pub(super) branch_summary: BranchSummarySettings,
+    pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
+    pub(super) resources: Option<Resources>,
+}
+
+/// How far a prompt is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// Attempts made after the first one that failed.
+    pub(super) attempt: u32,
+    /// What is to be done about the run that just ended.
+    pub(super) verdict: Verdict,
+    pub(super) last_answer: Option<Answer>,
+    /// Whether a context that was too long has been made shorter.
+    pub(super) has_recovered: bool,
+    /// Why one that was too long has not.
+    pub(super) unrecovered: Option<String>,
 }
 
 /// An answer and its entry, if that is on disk.
@@ -52,32 +72,22 @@ pub(super) struct Answer {
 }
 
 impl State {
-    pub(super) fn new(retry: RetrySettings, context: SessionContext) -> Self {
-        let mut state = Self {
-            retry,
-            run: None,
-            attempt: 0,
-            verdict: Verdict::Final,
-            last_answer: None,
+    pub(super) fn new(session: &Session, tools: ToolRegistry, settings: Settings) -> Self {
+        Self {
+            settings,
+            tools,
+            ongoing: None,
+            progress: Progress::default(),
             prompt: PromptState::default(),
             held: Vec::new(),
             diagnostics: Vec::new(),
-            recorded_model: None,
-            recorded_level: None,
+            is_loaded: false,
+            is_stale: false,
+            recorded_model: session.last_model(),
+            recorded_level: session.last_thinking_level(),
             unstored: VecDeque::new(),
             storage_error: None,
-        };
-        state.take_up(context);
-        state
-    }
-
-    /// Goes on from a context of the session; gives back its messages.
-    pub(super) fn take_up(&mut self, mut context: SessionContext) -> SessionContext {
-        self.prompt = std::mem::take(&mut context.prompt);
-        self.recorded_model = context.model.take();
-        self.recorded_level = context.thinking_level;
-        self.diagnostics.append(&mut context.diagnostics);
-        context
+        }
     }
 
     fn failed(&mut self, error: SessionError) -> Arc<SessionError> {
@@ -103,32 +113,81 @@ impl State {
             _ => {}
         }
     }
+
+    /// Writes what is kept.
+    fn store_kept(&mut self, session: &mut Session) -> Result<(), Arc<SessionError>> {
+        while let Some(kept) = self.unstored.front().cloned() {
+            if let Err(error) = session.append(kept) {
+                return Err(self.failed(error));
+            }
+            self.unstored.pop_front();
+        }
+        self.storage_error = None;
+        Ok(())
+    }
 }
 
 impl Inner {
+    /// Gives the agent the session's conversation, unless it has it already.
+    pub(super) fn load(&self) {
+        let mut state = self.state();
+        if !state.is_loaded {
+            self.read_session(&mut state);
+        }
+    }
+
+    /// The same, also when the session has changed since. For the beginning of an operation: what
+    /// is on would lose a message that is not stored yet.
+    pub(super) fn bring_up_to_date(&self) {
+        let mut state = self.state();
+        if !state.is_loaded || state.is_stale {
+            self.read_session(&mut state);
+        }
+    }
+
+    /// Gives the agent the conversation as the session has it at its leaf.
+    pub(super) fn reload(&self) {
+        self.read_session(&mut self.state());
+    }
+
+    fn read_session(&self, state: &mut State) {
+        let mut context = self.session().context();
+        self.agent.set_messages(std::mem::take(&mut context.messages));
+        state.prompt = context.prompt;
+        state.recorded_model = context.model;
+        state.recorded_level = context.thinking_level;
+        state.diagnostics.append(&mut context.diagnostics);
+        state.is_stale = false;
+        if !std::mem::replace(&mut state.is_loaded, true)
+            && let Some(active) = state.tools.restore(context.active_tools.as_deref())
+        {
+            self.agent.set_tools(active);
+        }
+    }
+
     /// Appends to the session. What cannot be written is kept, and written before anything later.
     pub(super) fn store(&self, body: EntryBody) -> Result<Arc<Entry>, Arc<SessionError>> {
         let mut state = self.state();
         let mut session = self.session();
         state.note(&body);
-        while let Some(kept) = state.unstored.front().cloned() {
-            if let Err(error) = session.append(kept) {
-                state.unstored.push_back(body);
-                return Err(state.failed(error));
-            }
-            state.unstored.pop_front();
+        if let Err(error) = state.store_kept(&mut session) {
+            state.unstored.push_back(body);
+            return Err(error);
         }
-        let entry = session.append(body.clone()).map_err(|error| {
+        session.append(body.clone()).map_err(|error| {
             state.unstored.push_back(body);
             state.failed(error)
-        })?;
-        state.storage_error = None;
-        Ok(entry)
+        })
     }
 
     /// Like [`Self::store`], where the end of the prompt tells of a failure.
     pub(super) fn store_or_keep(&self, body: EntryBody) -> Option<Arc<Entry>> {
         self.store(body).ok()
+    }
+
+    /// Writes what could not be written before.
+    pub(super) fn store_kept(&self) -> Result<(), Arc<SessionError>> {
+        self.state().store_kept(&mut self.session())
     }
 
     /// Fails if something is still not on disk.
@@ -158,13 +217,12 @@ impl Inner {
         }
     }
 
-    /// Adds the commands that were held back.
+    /// Adds the messages that were held back.
     pub(super) fn flush_held(&self) {
         let held = std::mem::take(&mut self.state().held);
         for message in held {
-            let message = AgentMessage::BashExecution(message);
             self.agent.append_message(message.clone());
-            self.store_or_keep(EntryBody::Message { message });
+            self.store_or_keep(message.into());
         }
     }
 }

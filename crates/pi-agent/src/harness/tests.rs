@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::session::new_session_id;
+use crate::message::BashExecutionMessage;
+use crate::session::{EntryBody, new_session_id};
 use crate::tool::{ToolCallInput, ToolError, ToolOutput};
 
 mod goldens;
@@ -53,10 +54,9 @@ impl Bed {
         let mut agent = AgentConfig::new(Arc::new(FauxProvider::model()), stream);
         agent.tools = tools;
         let harness = Harness::new(HarnessConfig {
-            agent,
-            session,
             prompt: Arc::new(sections),
             retry: RetrySettings { base_delay_ms: 1, ..RetrySettings::default() },
+            ..HarnessConfig::new(agent, session)
         });
         let ear = Arc::new(Ear::default());
         harness.subscribe(Arc::clone(&ear) as Arc<dyn SessionListener>);

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, Model, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
 
-use super::{LoopHooks, ToolDecision, ToolOutputPatch, TurnChange};
+use super::{LoopHooks, ToolDecision, ToolOutputPatch, TurnChange, TurnFinish};
 use crate::message::AgentMessage;
 use crate::tool::ToolOutput;
 
@@ -19,6 +19,8 @@ use crate::tool::ToolOutput;
 /// | context | each changes what the one before made of it |
 /// | before a tool call | each changes the arguments further; the first to block or fail decides |
 /// | after a tool call | each sees the result as changed so far; the first to fail decides |
+/// | a finished message | each changes what the one before made of it |
+/// | a finished turn | one that wants to go on decides; all are asked |
 /// | stop after the turn | the first yes decides |
 /// | next turn | model, level and context of the last that names one; messages of all |
 /// | key | the first decides |
@@ -33,6 +35,7 @@ impl FromIterator<Arc<dyn LoopHooks>> for HookChain {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl LoopHooks for HookChain {
     fn transform_context<'a>(
         &'a self,
@@ -80,6 +83,31 @@ impl LoopHooks for HookChain {
                 }
             }
             Ok(all)
+        })
+    }
+
+    fn finish_message<'a>(&'a self, mut message: AgentMessage) -> BoxFuture<'a, AgentMessage> {
+        Box::pin(async move {
+            for hooks in &self.0 {
+                message = hooks.finish_message(message).await;
+            }
+            message
+        })
+    }
+
+    fn finish_turn<'a>(
+        &'a self,
+        message: &'a Arc<AssistantMessage>,
+        results: &'a [Arc<ToolResultMessage>],
+    ) -> BoxFuture<'a, TurnFinish> {
+        Box::pin(async move {
+            let mut finish = TurnFinish::default();
+            for hooks in &self.0 {
+                if hooks.finish_turn(message, results).await == TurnFinish::Continue {
+                    finish = TurnFinish::Continue;
+                }
+            }
+            finish
         })
     }
 

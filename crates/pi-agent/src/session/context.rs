@@ -10,7 +10,7 @@ use pi_ai::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entry::{CompactionEntry, Entry, EntryBody, EntryKind, Replacement};
+use super::entry::{Entry, EntryBody, EntryKind, Replacement};
 use super::jsonl::{Diagnostic, Problem};
 use super::prompt_state::PromptState;
 use super::tree::{EntryRef, Report};
@@ -26,6 +26,9 @@ pub struct SessionContext {
     pub thinking_level: Option<ThinkingLevel>,
     /// Where the system messages among `messages` lead.
     pub prompt: PromptState,
+    /// Names of the tools that are on, as recorded last: by the prompt's declarations or by an
+    /// `active_tools_change`. `None`: never recorded.
+    pub active_tools: Option<Vec<String>>,
     /// Entries that had to be left out.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -37,26 +40,47 @@ pub(super) fn build(path: &[EntryRef<'_>]) -> SessionContext {
         thinking_level: last_thinking_level(path),
         ..SessionContext::default()
     };
-    let edits = last_edits(path);
-    let mut builder = Builder { edits, dropped_calls: BTreeSet::new(), context: &mut context };
-    match last_compaction(path) {
-        None => builder.add_all(path, With::SystemMessages),
-        Some((at, compaction)) => {
-            let (before, rest) = path.split_at(at);
-            let first_kept = compaction.1.first_kept_entry_id.as_str();
-            builder.add_compaction(&compaction.0, &compaction.1);
-            if let Some(start) = before.iter().position(|entry| entry.id() == first_kept) {
-                builder.add_all(before.split_at(start).1, With::NoSystemMessages);
-            }
-            builder.add_all(rest, With::SystemMessages);
+    let told = told(path, &mut context.diagnostics);
+    // The last entry whose system message says which tools there are. The first says so even
+    // without naming any: it is the whole prompt.
+    let mut declared = None;
+    for (entry, message) in &told {
+        let AgentMessage::System(message) = message else { continue };
+        if declared.is_none() || message.tools_added.is_some() || message.tools_removed.is_some() {
+            declared = Some(*entry);
         }
+        context.prompt.apply(message);
     }
-    for message in &context.messages {
-        if let AgentMessage::System(message) = message {
-            context.prompt.apply(message);
-        }
-    }
+    context.active_tools = active_tools(path, declared, &context.prompt);
+    context.messages = told.into_iter().map(|(_, message)| message).collect();
     context
+}
+
+/// The messages the path comes to, each with the entry it stems from; a compaction can bring two.
+/// Entries that cannot be read are left out and reported.
+pub(super) fn told<'a>(
+    path: &[EntryRef<'a>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<(EntryRef<'a>, AgentMessage)> {
+    let mut teller = Teller {
+        edits: last_edits(path),
+        dropped_calls: BTreeSet::new(),
+        told: Vec::new(),
+        diagnostics,
+    };
+    match last_compaction(path) {
+        None => teller.add_all(path, With::SystemMessages),
+        Some((at, entry, compaction)) => {
+            let (before, rest) = path.split_at(at);
+            teller.add_compaction(entry, &compaction);
+            let EntryBody::Compaction(body) = &compaction.body else { return teller.told };
+            if let Some(start) = before.iter().position(|e| e.id() == body.first_kept_entry_id) {
+                teller.add_all(before.split_at(start).1, With::NoSystemMessages);
+            }
+            teller.add_all(rest, With::SystemMessages);
+        }
+    }
+    teller.told
 }
 
 pub(super) fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
@@ -81,6 +105,26 @@ pub(super) fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel
     })
 }
 
+/// What was said last of the tools that are on. `declared`: the last entry of the prompt that did.
+fn active_tools(
+    path: &[EntryRef<'_>],
+    declared: Option<EntryRef<'_>>,
+    prompt: &PromptState,
+) -> Option<Vec<String>> {
+    path.iter().rev().find_map(|entry| {
+        if Some(*entry) == declared {
+            return Some(prompt.tools.keys().cloned().collect());
+        }
+        if *entry.kind() != EntryKind::ActiveToolsChange {
+            return None;
+        }
+        match &entry.parse().ok()?.body {
+            EntryBody::ActiveToolsChange { active_tool_names } => Some(active_tool_names.clone()),
+            _ => None,
+        }
+    })
+}
+
 /// The newest edit of each target.
 fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
     let edits = path.iter().filter(|entry| *entry.kind() == EntryKind::ContextEdit);
@@ -95,19 +139,10 @@ fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
 }
 
 /// The newest compaction that can be read, and where it stands.
-fn last_compaction(path: &[EntryRef<'_>]) -> Option<(usize, (Arc<Entry>, CompactionEntry))> {
-    path.iter().enumerate().rev().filter(|(_, e)| *e.kind() == EntryKind::Compaction).find_map(
-        |(at, entry)| {
-            let entry = entry.parse().ok()?;
-            match &entry.body {
-                EntryBody::Compaction(body) => {
-                    let body = body.as_ref().clone();
-                    Some((at, (entry, body)))
-                }
-                _ => None,
-            }
-        },
-    )
+fn last_compaction<'a>(path: &[EntryRef<'a>]) -> Option<(usize, EntryRef<'a>, Arc<Entry>)> {
+    let compactions =
+        path.iter().enumerate().rev().filter(|(_, e)| *e.kind() == EntryKind::Compaction);
+    compactions.filter_map(|(at, entry)| Some((at, *entry, entry.parse().ok()?))).next()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,27 +151,32 @@ enum With {
     NoSystemMessages,
 }
 
-struct Builder<'a> {
+struct Teller<'a, 'd> {
     edits: BTreeMap<String, Option<Replacement>>,
-    /// Tool calls of answers that were dropped; their results go with them.
+    /// Tool calls that edits took away; their results go with them.
     dropped_calls: BTreeSet<String>,
-    context: &'a mut SessionContext,
+    told: Vec<(EntryRef<'a>, AgentMessage)>,
+    diagnostics: &'d mut Vec<Diagnostic>,
 }
 
-impl Builder<'_> {
-    fn add_compaction(&mut self, entry: &Entry, compaction: &CompactionEntry) {
+impl<'a> Teller<'a, '_> {
+    fn add_compaction(&mut self, entry: EntryRef<'a>, parsed: &Entry) {
+        let EntryBody::Compaction(compaction) = &parsed.body else { return };
+        if self.edits.get(&parsed.id) == Some(&None) {
+            return;
+        }
         if let Some(system) = &compaction.system_message {
-            self.context.messages.push(AgentMessage::System(Arc::clone(system)));
+            self.told.push((entry, AgentMessage::System(Arc::clone(system))));
         }
         let summary = CompactionSummaryMessage {
             summary: compaction.summary.clone(),
             tokens_before: compaction.tokens_before,
-            timestamp: entry.timestamp_ms(),
+            timestamp: parsed.timestamp_ms(),
         };
-        self.context.messages.push(AgentMessage::CompactionSummary(Arc::new(summary)));
+        self.told.push((entry, AgentMessage::CompactionSummary(Arc::new(summary))));
     }
 
-    fn add_all(&mut self, entries: &[EntryRef<'_>], with: With) {
+    fn add_all(&mut self, entries: &[EntryRef<'a>], with: With) {
         for entry in entries {
             let says_something = matches!(
                 entry.kind(),
@@ -146,32 +186,30 @@ impl Builder<'_> {
                 continue;
             }
             match entry.parse() {
-                Ok(parsed) => self.add(&parsed, with),
+                Ok(parsed) => self.add(*entry, &parsed, with),
                 Err(error) => {
                     let problem = Problem::UnreadableEntry {
                         id: entry.id().to_owned(),
                         error: error.to_string(),
                     };
-                    let found = &mut self.context.diagnostics;
-                    Report { path: None, found }.add(None, problem);
+                    Report { path: None, found: self.diagnostics }.add(None, problem);
                 }
             }
         }
     }
 
-    fn add(&mut self, entry: &Entry, with: With) {
-        let Some(message) = as_message(entry) else { return };
+    fn add(&mut self, entry: EntryRef<'a>, parsed: &Entry, with: With) {
+        let Some(message) = as_message(parsed) else { return };
         if with == With::NoSystemMessages && matches!(message, AgentMessage::System(_)) {
             return;
         }
-        let message = match self.edits.get(&entry.id) {
+        let edit = self.edits.get(&parsed.id);
+        if let (Some(_), AgentMessage::Assistant(answer)) = (edit, &message) {
+            self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
+        }
+        let message = match edit {
             None => message,
-            Some(None) => {
-                if let AgentMessage::Assistant(answer) = &message {
-                    self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
-                }
-                return;
-            }
+            Some(None) => return,
             Some(Some(replacement)) => replaced(&message, &replacement.content).unwrap_or(message),
         };
         match &message {
@@ -187,19 +225,18 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        self.context.messages.push(message);
+        self.told.push((entry, message));
     }
 }
 
 fn as_message(entry: &Entry) -> Option<AgentMessage> {
-    let timestamp = entry.timestamp_ms();
     Some(match &entry.body {
         EntryBody::Message { message } => message.clone(),
         EntryBody::BranchSummary(body) => {
             AgentMessage::BranchSummary(Arc::new(BranchSummaryMessage {
                 summary: body.summary.clone(),
                 from_id: body.from_id.clone(),
-                timestamp,
+                timestamp: entry.timestamp_ms(),
             }))
         }
         EntryBody::CustomMessage { custom_type, content, display, details } => {
@@ -208,7 +245,7 @@ fn as_message(entry: &Entry) -> Option<AgentMessage> {
                 content: content.clone(),
                 display: *display,
                 details: details.clone(),
-                timestamp,
+                timestamp: entry.timestamp_ms(),
             }))
         }
         _ => return None,

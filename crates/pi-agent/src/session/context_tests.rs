@@ -95,6 +95,7 @@ fn state_entries_add_no_messages_and_custom_messages_do() {
         json!({"type": "custom_message", "customType": "x", "content": "c", "display": false}),
         json!({"type": "branch_summary", "fromId": "root", "summary": "b"}),
         json!({"type": "active_tools_change", "tools": ["read"]}),
+        json!({"type": "weird", "more": 1}),
     ]);
     assert_eq!(told(&session), ["user a", "custom c", "branchSummary b"]);
     let context = session.context();
@@ -195,6 +196,13 @@ fn the_newest_edit_drops_or_replaces_its_target() {
             vec![user("a"), edit("e0", json!({"content": [{"type": "text", "text": "n"}]}))],
             vec!["user n"],
         ),
+        (
+            vec![
+                json!({"type": "custom_message", "customType": "x", "content": "c", "display": true}),
+                edit("e0", json!({"content": "new"})),
+            ],
+            vec!["custom new"],
+        ),
         // Content that suits no message leaves the target as it was.
         (vec![user("a"), edit("e0", json!({"content": 7}))], vec!["user a"]),
     ];
@@ -223,4 +231,116 @@ fn an_unreadable_message_is_left_out_and_reported() {
     let problems = session.context().diagnostics;
     assert_eq!(problems.len(), 1);
     assert!(problems[0].to_string().contains("entry e1 is left out"), "{}", problems[0]);
+}
+
+#[test]
+fn a_dropped_entry_of_any_kind_is_gone_and_only_what_was_said_can_be_replaced() {
+    let bash = json!({"type": "message", "message": {"role": "bashExecution", "command": "ls"}});
+    let branch = json!({"type": "branch_summary", "fromId": "root", "summary": "b"});
+    let cases = [
+        (bash, "bashExecution ls"),
+        (branch, "branchSummary b"),
+        (system("p", "x"), r#"system Some(("p", Some("x")))"#),
+        (compaction("s", "e0"), "compactionSummary s"),
+    ];
+    for (entry, line) in cases {
+        let dropped = session(&[entry.clone(), user("a"), edit("e0", Value::Null)]);
+        assert_eq!(told(&dropped), ["user a"], "{line}");
+        let replaced = session(&[entry, user("a"), edit("e0", json!({"content": "new"}))]);
+        assert_eq!(told(&replaced), [line, "user a"]);
+    }
+}
+
+#[test]
+fn an_answer_replaced_without_its_calls_takes_their_results_along() {
+    let text = json!({"content": "no call"});
+    let session = session(&[calling("c1"), result("gone"), edit("e0", text)]);
+    assert_eq!(told(&session), ["assistant no call"]);
+}
+
+#[test]
+fn an_edit_counts_only_on_its_own_branch() {
+    let mut session = session(&[user("a"), answer("b"), edit("e0", Value::Null)]);
+    assert_eq!(told(&session), ["assistant b"]);
+    session.set_leaf(Some("e1")).expect("leaf");
+    assert_eq!(told(&session), ["user a", "assistant b"]);
+}
+
+#[test]
+fn an_edit_reaches_what_a_compaction_kept() {
+    let session = session(&[
+        user("a"),
+        answer("b"),
+        compaction("s", "e0"),
+        edit("e0", json!({"content": "new"})),
+        edit("e1", Value::Null),
+    ]);
+    assert_eq!(told(&session), ["compactionSummary s", "user new"]);
+}
+
+fn tools_on(session: &Session) -> Option<String> {
+    session.context().active_tools.map(|names| names.join(" "))
+}
+
+#[test]
+fn the_tools_that_are_on_are_those_recorded_last_on_the_path() {
+    let tools = |added: &[&str], removed: &[&str]| {
+        let tool = |name: &&str| json!({"name": name, "description": "", "parameters": {}});
+        let added: Vec<_> = added.iter().map(tool).collect();
+        let removed: Vec<_> = removed.iter().map(|name| json!({"name": name})).collect();
+        json!({"type": "message", "message": {"role": "system", "content": "",
+            "toolsAdded": added, "toolsRemoved": removed}})
+    };
+    let change = |names: &[&str]| json!({"type": "active_tools_change", "activeToolNames": names});
+    let odd = json!({"type": "active_tools_change", "activeToolNames": "all"});
+    let mut checkpoint = compaction("s", "e1");
+    checkpoint["systemMessage"] = tools(&["read"], &[])["message"].clone();
+    let cases = [
+        (vec![user("a")], None),
+        (vec![odd.clone()], None),
+        (vec![change(&["b", "a"])], Some("b a")),
+        (vec![change(&["a"]), change(&[])], Some("")),
+        (vec![change(&["a"]), odd], Some("a")),
+        // The first system message is the whole prompt: a prompt without tools means none.
+        (vec![system("p", "x")], Some("")),
+        (vec![tools(&["a", "b"], &[]), system("p", "x")], Some("a b")),
+        (vec![tools(&["a", "b"], &[]), tools(&["c"], &["a"])], Some("b c")),
+        (vec![tools(&["a"], &[]), change(&["z"])], Some("z")),
+        // A patch of sections says nothing of tools; one of tools does.
+        (vec![tools(&["a"], &[]), change(&["z"]), system("p", "x")], Some("z")),
+        (vec![tools(&["a"], &[]), change(&["z"]), tools(&["z"], &["a"])], Some("z")),
+        (vec![tools(&["a"], &[]), change(&["z"]), tools(&["y"], &[])], Some("a y")),
+        (vec![change(&["z"]), user("a"), checkpoint.clone()], Some("read")),
+        (vec![user("a"), user("b"), checkpoint, change(&["z"])], Some("z")),
+    ];
+    for (entries, expected) in cases {
+        assert_eq!(tools_on(&session(&entries)).as_deref(), expected, "{entries:?}");
+    }
+    let mut session = session(&[change(&["a"]), user("a"), change(&["b"])]);
+    session.set_leaf(Some("e1")).expect("leaf");
+    assert_eq!(tools_on(&session).as_deref(), Some("a"));
+}
+
+#[test]
+fn messages_know_the_entries_they_stem_from() {
+    let mut checkpoint = compaction("s", "e1");
+    checkpoint["systemMessage"] = system("p", "kept")["message"].clone();
+    let session = session(&[
+        user("gone"),
+        user("a"),
+        system("p", "x"),
+        json!({"type": "label", "targetId": "e1", "label": "l"}),
+        checkpoint,
+        json!({"type": "custom_message", "customType": "x", "content": "c", "display": true}),
+        answer("dropped"),
+        edit("e6", Value::Null),
+    ]);
+    let told = session.context_entries();
+    let ids: Vec<_> = told.iter().map(|(entry, message)| (entry.id(), message.role())).collect();
+    assert_eq!(
+        ids,
+        [("e4", "system"), ("e4", "compactionSummary"), ("e1", "user"), ("e5", "custom")]
+    );
+    let messages: Vec<_> = told.into_iter().map(|(_, message)| message).collect();
+    assert_eq!(messages, session.context().messages);
 }

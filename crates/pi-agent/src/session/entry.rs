@@ -3,16 +3,16 @@
 //! Format version 3. The envelope (`type`, `id`, `parentId`, `timestamp`) is typed; unknown types
 //! and unknown fields stay as they came, because lines already written are never written again.
 
+mod read;
+
 use std::fmt;
 use std::sync::Arc;
 
-use pi_ai::surrogates::repair_surrogates;
 use pi_ai::{SystemMessage, ThinkingLevel, Usage, UserContent};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, CustomMessage};
 
 /// One entry, whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,10 @@ pub enum EntryBody {
     },
     ThinkingLevelChange {
         thinking_level: ThinkingLevel,
+    },
+    /// Written by programs that keep tools apart from the prompt; pi writes system messages.
+    ActiveToolsChange {
+        active_tool_names: Vec<String>,
     },
     Compaction(Box<CompactionEntry>),
     BranchSummary(BranchSummaryEntry),
@@ -75,7 +79,8 @@ pub enum EntryBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// Fields of a type this version does not know. Such entries are read, never made.
+    /// Fields of a type, or of a shape of `active_tools_change`, that this version does not know.
+    /// Such entries are read, never made.
     Unknown(Map<String, Value>),
 }
 
@@ -85,6 +90,7 @@ pub enum EntryKind {
     Message,
     ModelChange,
     ThinkingLevelChange,
+    ActiveToolsChange,
     Compaction,
     BranchSummary,
     Custom,
@@ -138,17 +144,6 @@ pub struct Replacement {
 }
 
 impl Entry {
-    /// Reads one line of a session file.
-    ///
-    /// # Errors
-    /// The line is no JSON object with `type` and `id`, or its fields do not fit its type.
-    pub fn from_json(line: &str) -> Result<Self, serde_json::Error> {
-        read(line).or_else(|error| match repair_surrogates(line) {
-            Some(repaired) => read(&repaired),
-            None => Err(error),
-        })
-    }
-
     /// Unix time in milliseconds of the timestamp; 0 when it is unreadable.
     pub fn timestamp_ms(&self) -> i64 {
         self.timestamp.parse().map_or(0, |time: jiff::Timestamp| time.as_millisecond())
@@ -195,6 +190,7 @@ impl EntryBody {
             Self::Message { .. } => EntryKind::Message,
             Self::ModelChange { .. } => EntryKind::ModelChange,
             Self::ThinkingLevelChange { .. } => EntryKind::ThinkingLevelChange,
+            Self::ActiveToolsChange { .. } => EntryKind::ActiveToolsChange,
             Self::Compaction(_) => EntryKind::Compaction,
             Self::BranchSummary(_) => EntryKind::BranchSummary,
             Self::Custom { .. } => EntryKind::Custom,
@@ -216,12 +212,27 @@ impl EntryBody {
     }
 }
 
+/// A message as it is kept: those of extensions have an entry type of their own, which has the time.
+impl From<AgentMessage> for EntryBody {
+    fn from(message: AgentMessage) -> Self {
+        match message {
+            AgentMessage::Custom(message) => {
+                let CustomMessage { custom_type, content, display, details, .. } =
+                    Arc::unwrap_or_clone(message);
+                Self::CustomMessage { custom_type, content, display, details }
+            }
+            message => Self::Message { message },
+        }
+    }
+}
+
 impl EntryKind {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Message => "message",
             Self::ModelChange => "model_change",
             Self::ThinkingLevelChange => "thinking_level_change",
+            Self::ActiveToolsChange => "active_tools_change",
             Self::Compaction => "compaction",
             Self::BranchSummary => "branch_summary",
             Self::Custom => "custom",
@@ -241,6 +252,7 @@ impl From<&str> for EntryKind {
             "message" => Self::Message,
             "model_change" => Self::ModelChange,
             "thinking_level_change" => Self::ThinkingLevelChange,
+            "active_tools_change" => Self::ActiveToolsChange,
             "compaction" => Self::Compaction,
             "branch_summary" => Self::BranchSummary,
             "custom" => Self::Custom,
@@ -269,178 +281,5 @@ fn with_role<S: Serializer>(
     message.clone().map(AgentMessage::System).serialize(serializer)
 }
 
-/// The head first, then the body by its type: serde's tagged enums would build a tree in between
-/// and cannot hold raw JSON.
-fn read(line: &str) -> Result<Entry, serde_json::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Head {
-        r#type: String,
-        id: String,
-        parent_id: Option<String>,
-        #[serde(default)]
-        timestamp: String,
-    }
-    let Head { r#type, id, parent_id, timestamp } = serde_json::from_str(line)?;
-    let kind = EntryKind::from(r#type.as_str());
-    let body = read_body(&kind, line)?;
-    Ok(Entry { kind, id, parent_id, timestamp, body })
-}
-
-fn read_body(kind: &EntryKind, line: &str) -> Result<EntryBody, serde_json::Error> {
-    Ok(match kind {
-        EntryKind::Message => {
-            #[derive(Deserialize)]
-            struct Fields<'a> {
-                #[serde(borrow)]
-                message: &'a RawValue,
-            }
-            let fields: Fields<'_> = serde_json::from_str(line)?;
-            EntryBody::Message { message: AgentMessage::from_json(fields.message.get())? }
-        }
-        EntryKind::Compaction => EntryBody::Compaction(serde_json::from_str(line)?),
-        EntryKind::BranchSummary => EntryBody::BranchSummary(serde_json::from_str(line)?),
-        EntryKind::Other(_) => {
-            let mut fields: Map<String, Value> = serde_json::from_str(line)?;
-            fields.retain(|name, _| {
-                !matches!(name.as_str(), "type" | "id" | "parentId" | "timestamp")
-            });
-            EntryBody::Unknown(fields)
-        }
-        EntryKind::ModelChange
-        | EntryKind::ThinkingLevelChange
-        | EntryKind::Custom
-        | EntryKind::CustomMessage
-        | EntryKind::ContextEdit
-        | EntryKind::Usage
-        | EntryKind::Label
-        | EntryKind::SessionInfo => serde_json::from_str::<SmallBody>(line)?
-            .into_body(kind)
-            .ok_or_else(|| serde::de::Error::custom(format!("fields missing in {kind} entry")))?,
-    })
-}
-
-/// Every field the small entry types carry; only the type decides which count.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SmallBody {
-    provider: Option<String>,
-    model_id: Option<String>,
-    thinking_level: Option<ThinkingLevel>,
-    custom_type: Option<String>,
-    data: Option<Value>,
-    content: Option<UserContent>,
-    display: Option<bool>,
-    details: Option<Value>,
-    target_id: Option<String>,
-    replacement: Option<Replacement>,
-    kind: Option<String>,
-    model: Option<String>,
-    #[serde(default, deserialize_with = "usage_or_none")]
-    usage: Option<Usage>,
-    note: Option<String>,
-    label: Option<String>,
-    name: Option<String>,
-}
-
-impl SmallBody {
-    /// `None`: a field the type cannot do without is missing.
-    fn into_body(self, kind: &EntryKind) -> Option<EntryBody> {
-        Some(match kind {
-            EntryKind::ModelChange => {
-                EntryBody::ModelChange { provider: self.provider?, model_id: self.model_id? }
-            }
-            EntryKind::ThinkingLevelChange => {
-                EntryBody::ThinkingLevelChange { thinking_level: self.thinking_level? }
-            }
-            EntryKind::Custom => {
-                EntryBody::Custom { custom_type: self.custom_type?, data: self.data }
-            }
-            EntryKind::CustomMessage => EntryBody::CustomMessage {
-                custom_type: self.custom_type?,
-                content: self.content.unwrap_or_default(),
-                display: self.display.unwrap_or_default(),
-                details: self.details,
-            },
-            EntryKind::ContextEdit => {
-                EntryBody::ContextEdit { target_id: self.target_id?, replacement: self.replacement }
-            }
-            EntryKind::Usage => EntryBody::Usage {
-                kind: self.kind.unwrap_or_default(),
-                provider: self.provider.unwrap_or_default(),
-                model: self.model.unwrap_or_default(),
-                usage: self.usage?,
-                note: self.note,
-            },
-            EntryKind::Label => EntryBody::Label { target_id: self.target_id?, label: self.label },
-            EntryKind::SessionInfo => EntryBody::SessionInfo { name: self.name },
-            EntryKind::Message
-            | EntryKind::Compaction
-            | EntryKind::BranchSummary
-            | EntryKind::Other(_) => return None,
-        })
-    }
-}
-
-/// Extensions put what they like under common names; only a `usage` entry needs the real thing.
-fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(Usage::deserialize(value).ok())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every line must come back byte for byte: same values, same key order.
-    #[test]
-    fn entries_round_trip_with_their_key_order() {
-        let lines = [
-            r#"{"type":"message","id":"00000004","parentId":"00000003","timestamp":"2026-01-02T03:04:05.006Z","message":{"role":"user","content":[{"type":"text","text":"A"}],"timestamp":1}}"#,
-            r#"{"type":"model_change","id":"00000001","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","provider":"p","modelId":"m"}"#,
-            r#"{"type":"thinking_level_change","id":"00000002","parentId":"00000001","timestamp":"2026-01-02T03:04:05.006Z","thinkingLevel":"xhigh"}"#,
-            r#"{"type":"compaction","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","summary":"s","firstKeptEntryId":"a","tokensBefore":7,"details":{"readFiles":[],"modifiedFiles":[]},"fromHook":false,"systemMessage":{"role":"system","content":"","sections":{"a":"b"},"timestamp":1}}"#,
-            r#"{"type":"branch_summary","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","fromId":"root","summary":"s","fromHook":true}"#,
-            r#"{"type":"custom","customType":"st","data":{"n":1},"id":"a","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z"}"#,
-            r#"{"type":"custom_message","customType":"cx","content":"text","display":true,"details":{"z":1},"id":"a","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z"}"#,
-            r#"{"type":"context_edit","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","targetId":"b","replacement":null}"#,
-            r#"{"type":"context_edit","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","targetId":"b","replacement":{"content":"x"}}"#,
-            r#"{"type":"usage","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","kind":"cache_warm","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}"#,
-            r#"{"type":"label","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","targetId":"b","label":"mark"}"#,
-            r#"{"type":"session_info","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","name":"n"}"#,
-            r#"{"type":"weird","id":"a","parentId":"b","timestamp":"2026-01-02T03:04:05.006Z","foo":{"b":1,"a":2}}"#,
-        ];
-        for line in lines {
-            let entry = Entry::from_json(line).expect(line);
-            assert_eq!(serde_json::to_string(&entry).expect("serializes"), line);
-        }
-    }
-
-    #[test]
-    fn null_content_reads_as_empty() {
-        for role in ["user", "assistant", "toolResult", "custom"] {
-            let line = format!(
-                r#"{{"type":"message","id":"a","parentId":null,"timestamp":"","message":{{"role":"{role}","content":null,"stopReason":"stop","toolCallId":"c","customType":"x"}}}}"#
-            );
-            let entry = Entry::from_json(&line).expect(role);
-            let json = serde_json::to_value(&entry).expect("serializes");
-            assert_eq!(json["message"]["content"], serde_json::json!([]), "{role}");
-        }
-    }
-
-    #[test]
-    fn lone_surrogates_do_not_lose_the_entry() {
-        let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"x\ud83d","timestamp":1}}"#;
-        let entry = Entry::from_json(line).expect("repaired");
-        let EntryBody::Message { message: AgentMessage::User(message) } = entry.body else {
-            panic!("not a user message")
-        };
-        assert_eq!(message.content.to_text(), "x\u{fffd}");
-    }
-
-    #[test]
-    fn timestamps_read_as_milliseconds() {
-        let line = r#"{"type":"label","id":"a","parentId":null,"timestamp":"1970-01-01T00:00:01.250Z","targetId":"b"}"#;
-        assert_eq!(Entry::from_json(line).expect("label").timestamp_ms(), 1250);
-    }
-}
+mod tests;

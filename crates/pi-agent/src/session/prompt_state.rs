@@ -1,5 +1,7 @@
 //! Prompt sections and tools as the system messages of a conversation leave them.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use pi_ai::{SystemMessage, Tool, ToolReference};
 
@@ -8,6 +10,8 @@ use pi_ai::{SystemMessage, Tool, ToolReference};
 pub struct PromptState {
     pub sections: IndexMap<String, String>,
     pub tools: IndexMap<String, Tool>,
+    /// Names of tools that were taken away and not given back.
+    pub withdrawn: BTreeSet<String>,
 }
 
 impl PromptState {
@@ -22,9 +26,11 @@ impl PromptState {
         }
         for removed in message.tools_removed.iter().flatten() {
             self.tools.shift_remove(&removed.name);
+            self.withdrawn.insert(removed.name.clone());
         }
         for tool in message.tools_added.iter().flatten() {
             self.tools.insert(tool.name.clone(), tool.clone());
+            self.withdrawn.remove(&tool.name);
         }
     }
 

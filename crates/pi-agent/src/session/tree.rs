@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
@@ -25,6 +25,8 @@ pub(super) struct Tree {
     /// Entries whose parent has not been seen: roots, until it shows up.
     orphans: Vec<(usize, Box<str>)>,
     leaf: Option<usize>,
+    /// Made when somebody asks for children, thrown away when an entry comes.
+    children: OnceLock<ChildIndex>,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,17 @@ enum Source {
 pub struct EntryRef<'a> {
     tree: &'a Tree,
     slot: &'a Slot,
+    index: usize,
 }
+
+/// Two of one session are equal when they are the same entry.
+impl PartialEq for EntryRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.slot, other.slot)
+    }
+}
+
+impl Eq for EntryRef<'_> {}
 
 impl fmt::Debug for EntryRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,6 +165,7 @@ impl Tree {
     }
 
     fn insert(&mut self, kind: EntryKind, id: &str, parent_id: Option<&str>, source: Source) {
+        self.children.take();
         let index = self.slots.len();
         let parent = parent_id.and_then(|parent| self.by_id.get(parent).copied());
         if let (None, Some(parent_id)) = (parent, parent_id) {
@@ -166,19 +179,54 @@ impl Tree {
     /// Parents that stand further down than their children are rare but legal.
     fn adopt_orphans(&mut self) {
         let (by_id, slots) = (&self.by_id, &mut self.slots);
+        let mut adopted = Vec::new();
         self.orphans.retain(|(child, parent_id)| match by_id.get(parent_id.as_ref()) {
             Some(parent) if parent != child => {
                 if let Some(slot) = slots.get_mut(*child) {
                     slot.parent = Some(*parent);
                 }
+                adopted.push(*child);
                 false
             }
             _ => true,
         });
+        if !adopted.is_empty() {
+            self.children.take();
+            self.cut_rings(&adopted);
+        }
+    }
+
+    /// Makes a root of the first entry of each ring, so that every walk ends. Only an adopted entry
+    /// can close one: every other stands below its parent.
+    fn cut_rings(&mut self, adopted: &[usize]) {
+        let mut walk_of = vec![None; self.slots.len()];
+        for start in adopted {
+            let mut at = Some(*start);
+            while let Some(index) = at {
+                match walk_of.get_mut(index) {
+                    Some(walk @ None) => *walk = Some(*start),
+                    Some(Some(walk)) if walk == start => {
+                        self.cut_ring(index);
+                        break;
+                    }
+                    _ => break,
+                }
+                at = self.slots.get(index).and_then(|slot| slot.parent);
+            }
+        }
+    }
+
+    fn cut_ring(&mut self, on_ring: usize) {
+        let parent = |index: &usize| self.slots.get(*index).and_then(|slot| slot.parent);
+        let rest = std::iter::successors(parent(&on_ring), parent).take_while(|at| *at != on_ring);
+        let first = rest.fold(on_ring, usize::min);
+        if let Some(slot) = self.slots.get_mut(first) {
+            slot.parent = None;
+        }
     }
 
     fn at(&self, index: usize) -> Option<EntryRef<'_>> {
-        Some(EntryRef { tree: self, slot: self.slots.get(index)? })
+        Some(EntryRef { tree: self, slot: self.slots.get(index)?, index })
     }
 
     pub(super) fn get(&self, id: &str) -> Option<EntryRef<'_>> {
@@ -186,7 +234,7 @@ impl Tree {
     }
 
     pub(super) fn entries(&self) -> impl DoubleEndedIterator<Item = EntryRef<'_>> {
-        self.slots.iter().map(|slot| EntryRef { tree: self, slot })
+        self.slots.iter().enumerate().map(|(index, slot)| EntryRef { tree: self, slot, index })
     }
 
     pub(super) fn leaf(&self) -> Option<EntryRef<'_>> {
@@ -205,11 +253,65 @@ impl Tree {
 
     /// The entries from the root down to `from`, both included.
     pub(super) fn path_to<'a>(&'a self, from: Option<EntryRef<'a>>) -> Vec<EntryRef<'a>> {
-        // The bound ends the walk in a file whose parents form a ring.
-        let mut path: Vec<_> =
-            std::iter::successors(from, EntryRef::parent).take(self.slots.len()).collect();
+        let mut path: Vec<_> = walk_up(from).collect();
         path.reverse();
         path
+    }
+
+    /// Roots, or the entries below `parent`, in file order.
+    pub(super) fn children(
+        &self,
+        parent: Option<EntryRef<'_>>,
+    ) -> impl Iterator<Item = EntryRef<'_>> {
+        let index = self.children.get_or_init(|| ChildIndex::new(&self.slots));
+        index.of(parent.map(|parent| parent.index)).iter().filter_map(|child| self.at(*child))
+    }
+}
+
+/// From an entry up to its root, both included.
+pub(super) fn walk_up(from: Option<EntryRef<'_>>) -> impl Iterator<Item = EntryRef<'_>> {
+    std::iter::successors(from, EntryRef::parent)
+}
+
+/// The children of every entry, those of one beside each other.
+#[derive(Debug)]
+struct ChildIndex {
+    /// Where the children of entry `i` begin, at `i + 1`; the roots begin at 0.
+    starts: Vec<usize>,
+    children: Vec<usize>,
+}
+
+impl ChildIndex {
+    fn new(slots: &[Slot]) -> Self {
+        let family = |slot: &Slot| slot.parent.map_or(0, |parent| parent + 1);
+        let mut starts = vec![0; slots.len() + 2];
+        for slot in slots {
+            if let Some(count) = starts.get_mut(family(slot) + 1) {
+                *count += 1;
+            }
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let (mut next, mut children) = (starts.clone(), vec![0; slots.len()]);
+        for (index, slot) in slots.iter().enumerate() {
+            let Some(at) = next.get_mut(family(slot)) else { continue };
+            if let Some(child) = children.get_mut(*at) {
+                *child = index;
+            }
+            *at += 1;
+        }
+        Self { starts, children }
+    }
+
+    fn of(&self, parent: Option<usize>) -> &[usize] {
+        let family = parent.map_or(0, |parent| parent + 1);
+        match self.starts.get(family..family + 2) {
+            Some(&[start, end]) => self.children.get(start..end).unwrap_or_default(),
+            _ => &[],
+        }
     }
 }
 

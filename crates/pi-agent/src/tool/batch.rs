@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::validate::ToolValidators;
 use super::{ExecutionMode, Tool, ToolError};
-use crate::agent_loop::LoopHost;
+use crate::agent_loop::{LoopHost, finished};
 use crate::event::AgentEvent;
 use crate::hooks::{LoopHooks, ToolDecision};
 use crate::message::AgentMessage;
@@ -61,7 +61,7 @@ impl Batch<'_> {
             self.started(&call).await;
             let settled = Settled::failed(cut_off_text(&call));
             self.ended(&call, &settled).await;
-            outcome.add(&call, settled, self.host).await;
+            outcome.add(&call, settled, self).await;
         }
         outcome.finish()
     }
@@ -92,7 +92,7 @@ impl Batch<'_> {
                     }
                 }
             };
-            outcome.add(&call, settled, self.host).await;
+            outcome.add(&call, settled, self).await;
         }
         outcome.finish()
     }
@@ -120,7 +120,7 @@ impl Batch<'_> {
         }
         let mut outcome = Outcome::default();
         for (call, result) in settled.into_iter().flatten() {
-            outcome.add(&call, result, self.host).await;
+            outcome.add(&call, result, self).await;
         }
         outcome.finish()
     }
@@ -205,7 +205,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    async fn add(&mut self, call: &ToolCall, settled: Settled, host: &dyn LoopHost) {
+    async fn add(&mut self, call: &ToolCall, settled: Settled, batch: &Batch<'_>) {
         let Settled { output, duration_ms } = settled;
         self.refused_to_terminate |= output.terminate != Some(true);
         let message = Arc::new(ToolResultMessage {
@@ -219,10 +219,18 @@ impl Outcome {
             duration_ms,
             timestamp: pi_ai::now_ms(),
         });
-        self.results.push(Arc::clone(&message));
-        let message = AgentMessage::ToolResult(message);
-        host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
-        host.emit(AgentEvent::MessageEnd { message }).await;
+        let mut message = AgentMessage::ToolResult(message);
+        // A result answers its call whatever the hooks make of it.
+        if let AgentMessage::ToolResult(changed) = finished(&**batch.hooks, message.clone()).await
+            && changed.tool_call_id == call.id
+        {
+            message = AgentMessage::ToolResult(changed);
+        }
+        if let AgentMessage::ToolResult(result) = &message {
+            self.results.push(Arc::clone(result));
+        }
+        batch.host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
+        batch.host.emit(AgentEvent::MessageEnd { message }).await;
     }
 
     fn finish(self) -> BatchOutcome {

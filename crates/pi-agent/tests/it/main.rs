@@ -10,3 +10,5 @@ mod session_damage;
 mod session_files;
 #[cfg(test)]
 mod session_processes;
+#[cfg(test)]
+mod session_tree;

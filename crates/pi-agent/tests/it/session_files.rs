@@ -82,12 +82,13 @@ fn the_worked_example_reads_as_the_format_says() {
     assert_eq!(context.prompt.sections.keys().collect::<Vec<_>>(), ["preamble", "cwd"]);
     assert_eq!(context.prompt.tools.keys().collect::<Vec<_>>(), ["dig"]);
 
-    let parents: Vec<_> = session
-        .entries()
-        .map(|entry| entry.parent().map(|parent| parent.id().to_owned()))
-        .collect();
-    let children = |id: &str| parents.iter().filter(|p| p.as_deref() == Some(id)).count();
-    assert_eq!((children("00000005"), children("00000001")), (2, 1));
+    let children = |id: Option<&str>| {
+        session.children(id).into_iter().map(|entry| entry.id().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(children(None), ["00000001"]);
+    assert_eq!(children(Some("00000005")), ["00000006", "0000000a"]);
+    let target = session.select_target("00000006").expect("entry");
+    assert_eq!((target.leaf, target.editor_text.as_deref()), (Some("00000005"), Some("B")));
 
     session.set_leaf(Some("00000009")).expect("leaf");
     assert_eq!(

@@ -101,7 +101,7 @@ pub enum AssistantBlock {
 #[serde(rename_all = "camelCase")]
 struct FlatBlock {
     #[serde(rename = "type")]
-    kind: String,
+    kind: BlockKind,
     text: Option<String>,
     text_signature: Option<String>,
     thinking: Option<String>,
@@ -117,6 +117,29 @@ struct FlatBlock {
     arguments_error: Option<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum BlockKind {
+    Text,
+    Image,
+    Thinking,
+    ToolCall,
+    Other(String),
+}
+
+impl BlockKind {
+    fn unknown(&self) -> String {
+        let name = match self {
+            Self::Text => "text",
+            Self::Image => "image",
+            Self::Thinking => "thinking",
+            Self::ToolCall => "toolCall",
+            Self::Other(name) => name,
+        };
+        format!("unknown content block type {name:?}")
+    }
+}
+
 impl FlatBlock {
     fn into_text(self) -> TextContent {
         TextContent { text: self.text.unwrap_or_default(), text_signature: self.text_signature }
@@ -127,13 +150,15 @@ impl TryFrom<FlatBlock> for InputBlock {
     type Error = String;
 
     fn try_from(block: FlatBlock) -> Result<Self, String> {
-        match block.kind.as_str() {
-            "text" => Ok(Self::Text(block.into_text())),
-            "image" => Ok(Self::Image(ImageContent {
+        match block.kind {
+            BlockKind::Text => Ok(Self::Text(block.into_text())),
+            BlockKind::Image => Ok(Self::Image(ImageContent {
                 data: block.data.unwrap_or_default(),
                 mime_type: block.mime_type.unwrap_or_default(),
             })),
-            other => Err(format!("unknown content block type {other:?}")),
+            BlockKind::Thinking | BlockKind::ToolCall | BlockKind::Other(_) => {
+                Err(block.kind.unknown())
+            }
         }
     }
 }
@@ -142,14 +167,14 @@ impl TryFrom<FlatBlock> for AssistantBlock {
     type Error = String;
 
     fn try_from(block: FlatBlock) -> Result<Self, String> {
-        match block.kind.as_str() {
-            "text" => Ok(Self::Text(block.into_text())),
-            "thinking" => Ok(Self::Thinking(ThinkingContent {
+        match block.kind {
+            BlockKind::Text => Ok(Self::Text(block.into_text())),
+            BlockKind::Thinking => Ok(Self::Thinking(ThinkingContent {
                 thinking: block.thinking.unwrap_or_default(),
                 thinking_signature: block.thinking_signature,
                 redacted: block.redacted,
             })),
-            "toolCall" => Ok(Self::ToolCall(ToolCall {
+            BlockKind::ToolCall => Ok(Self::ToolCall(ToolCall {
                 id: block.id.unwrap_or_default(),
                 name: block.name.unwrap_or_default(),
                 arguments: block.arguments.unwrap_or_default(),
@@ -157,7 +182,7 @@ impl TryFrom<FlatBlock> for AssistantBlock {
                 namespace: block.namespace,
                 arguments_error: block.arguments_error,
             })),
-            other => Err(format!("unknown content block type {other:?}")),
+            BlockKind::Image | BlockKind::Other(_) => Err(block.kind.unknown()),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Messages a model reads and writes.
 
+mod read;
+
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -45,7 +47,7 @@ impl<'de> Deserialize<'de> for Message {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "read::null_is_default")]
     pub content: SystemContent,
     /// Named prompt sections in order; `None` removes a section.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +104,7 @@ pub struct ToolReference {
 /// What the user said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "read::null_is_default")]
     pub content: UserContent,
     /// Unix time in milliseconds.
     #[serde(default)]
@@ -110,7 +112,7 @@ pub struct UserMessage {
 }
 
 /// Plain text or blocks. pi itself always writes blocks, text first, then images.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum UserContent {
     Text(String),
@@ -139,7 +141,7 @@ impl UserContent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "read::list_or_null")]
     pub content: Vec<AssistantBlock>,
     #[serde(default)]
     pub api: String,
@@ -274,7 +276,7 @@ pub struct ToolResultMessage {
     pub tool_call_id: String,
     #[serde(default)]
     pub tool_name: String,
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "read::list_or_null")]
     pub content: Vec<InputBlock>,
     /// Tool-specific facts for people and programs; never sent to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -341,13 +343,4 @@ pub enum NestedCallStatus {
     Ok,
     Error,
     Unfinished,
-}
-
-/// Old files hold `null` where a list or text belongs.
-fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }

@@ -1,5 +1,7 @@
 //! Token counts and what they cost.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one answer. `input` excludes cached tokens, `output` includes reasoning.
@@ -40,6 +42,42 @@ pub struct Cost {
     pub total_from_provider: Option<bool>,
 }
 
+/// Sums what several requests took. A part one side does not know counts as nothing.
+impl AddAssign<&Self> for Usage {
+    fn add_assign(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_write_1h = sum(self.cache_write_1h, other.cache_write_1h);
+        self.reasoning = sum(self.reasoning, other.reasoning);
+        self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
+        self.cost += &other.cost;
+    }
+}
+
+/// The sum is the provider's own only if both prices are.
+impl AddAssign<&Self> for Cost {
+    fn add_assign(&mut self, other: &Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.total += other.total;
+        self.total_from_provider = match (self.total_from_provider, other.total_from_provider) {
+            (Some(a), Some(b)) => Some(a && b),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// Whole amounts are written without a fraction (`0`, not `0.0`), as JavaScript does.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,5 +87,25 @@ fn number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::
         serializer.serialize_i64(*value as i64)
     } else {
         serializer.serialize_f64(*value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn usages_add_up_part_by_part() {
+        let read = |value| serde_json::from_value::<Usage>(value).unwrap();
+        let mut total = Usage::default();
+        total += &read(json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4,
+            "reasoning": 1, "totalTokens": 10, "cost": {"total": 0.5, "totalFromProvider": true}}));
+        total += &read(json!({"input": 10, "cacheWrite1h": 7, "totalTokens": u64::MAX,
+            "cost": {"input": 1, "total": 1, "totalFromProvider": false}}));
+        let expected = json!({"input": 11, "output": 2, "cacheRead": 3, "cacheWrite": 4,
+            "cacheWrite1h": 7, "reasoning": 1, "totalTokens": u64::MAX,
+            "cost": {"input": 1, "total": 1.5, "totalFromProvider": false}});
+        assert_eq!(total, read(expected));
     }
 }

@@ -22,6 +22,9 @@ pub(crate) async fn run(
         Ending::Settled(outcome) => {
             let answer = outcome.as_ref().and_then(|outcome| outcome.answer.as_deref());
             let code = answer.map_or(Ok(ExitCode::SUCCESS), show)?;
+            if let Some(why) = outcome.as_ref().and_then(|outcome| outcome.unrecovered.as_ref()) {
+                complain(&format!("Context overflow recovery failed: {why}"));
+            }
             check_stored(outcome)?;
             Ok(code)
         }

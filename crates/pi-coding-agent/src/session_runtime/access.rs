@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
+use pi_agent::harness::{HarnessError, Operation};
 use pi_agent::session::Session;
 use pi_agent::{AgentMessage, LoopHooks, QueuedMessages, Tool};
-use pi_ai::{InputBlock, Model, ThinkingLevel};
+use pi_ai::{InputBlock, Model, RequestHookChain, RequestHooks, ThinkingLevel};
 
-use super::{AgentSession, hooks_before, named};
+use super::{
+    AgentSession, CompactionResult, ContextUsage, NavigateOptions, Navigation, SessionHooks,
+    hooks_before,
+};
 use crate::error::{AppError, Context, ErrorKind};
 use crate::models::{ModelRegistry, ScopedModel};
 
@@ -92,29 +96,94 @@ impl AgentSession {
     }
 }
 
-/// Tools and hooks.
+/// Tools.
 impl AgentSession {
     /// Every tool there is, active or not.
-    pub fn tools(&self) -> &[Arc<dyn Tool>] {
-        &self.inner.tools
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.inner.harness.tools()
     }
 
     /// Names of the active tools, in the order the model sees them.
     pub fn active_tools(&self) -> Vec<String> {
-        let tools = self.inner.harness.agent().tools();
-        tools.iter().map(|tool| tool.definition().name.clone()).collect()
+        self.inner.harness.active_tools()
     }
 
     /// Makes the tools of these names the active ones; tools that stay keep their place. Names
     /// nobody has are left out.
     pub fn set_active_tools(&self, names: &[impl AsRef<str>]) {
-        self.inner.harness.set_tools(named(&self.inner.tools, names));
+        self.inner.harness.set_active_tools(names);
     }
 
-    /// Replaces the hooks that were set here before; counts from the next prompt. pi's own stay,
-    /// behind them.
+    /// Adds a tool, or puts it in the place of the one of its name.
+    pub fn register_tool(&self, tool: Arc<dyn Tool>, is_active: bool) {
+        self.inner.harness.register_tool(tool, is_active);
+    }
+}
+
+/// Hooks. Each call replaces what was set by the one before; pi's own stay, behind the others.
+impl AgentSession {
+    /// Hooks of the loop; counts from the next prompt.
     pub fn set_hooks(&self, hooks: Vec<Arc<dyn LoopHooks>>) {
         self.inner.harness.set_hooks(hooks_before(hooks, &self.inner.filter));
+    }
+
+    /// Hooks of requests; counts from the next one.
+    pub fn set_request_hooks(&self, hooks: Vec<Arc<dyn RequestHooks>>) {
+        let chain: RequestHookChain = hooks.into_iter().collect();
+        self.inner.harness.set_request_hooks(Some(Arc::new(chain)));
+    }
+
+    /// Hooks of compactions and navigations.
+    pub fn set_session_hooks(&self, hooks: Vec<Arc<dyn SessionHooks>>) {
+        self.inner.harness.set_session_hooks(hooks);
+    }
+}
+
+/// The length of the conversation, and its tree.
+impl AgentSession {
+    /// Summarises the older part of the conversation. A prompt that is on is aborted first and does
+    /// not go on. `instructions` say what the summary should look at.
+    ///
+    /// # Errors
+    /// There is nothing to summarise, no summary could be had, or something else is on. The session
+    /// is as it was.
+    pub async fn compact(&self, instructions: Option<&str>) -> Result<CompactionResult, AppError> {
+        self.inner.harness.compact(instructions).await.map_err(|error| told(&error))
+    }
+
+    /// Whether compaction happens by itself.
+    pub fn auto_compaction(&self) -> bool {
+        self.inner.harness.compaction().settings.enabled
+    }
+
+    pub fn set_auto_compaction(&self, is_enabled: bool) {
+        let mut policy = self.inner.harness.compaction();
+        policy.settings.enabled = is_enabled;
+        self.inner.harness.set_compaction(policy);
+    }
+
+    /// How full the model's window is; unknown from a compaction to the next answer.
+    pub fn context_usage(&self) -> ContextUsage {
+        self.inner.harness.context_usage()
+    }
+
+    /// What is going on.
+    pub fn operation(&self) -> Operation {
+        self.inner.harness.operation()
+    }
+
+    /// Goes to an entry of the tree, or before all of them; see
+    /// [`pi_agent::harness::Harness::navigate`].
+    ///
+    /// # Errors
+    /// There is no such entry, it was cancelled, no summary could be had, or something else is on.
+    /// The leaf is where it was.
+    pub async fn navigate(
+        &self,
+        target: Option<&str>,
+        options: NavigateOptions,
+    ) -> Result<Navigation, AppError> {
+        self.inner.harness.navigate(target, options).await.map_err(|error| told(&error))
     }
 }
 
@@ -122,7 +191,7 @@ impl AgentSession {
 impl AgentSession {
     /// The conversation as the model is told it; a message that is still arriving is not in it.
     pub fn messages(&self) -> Arc<Vec<AgentMessage>> {
-        self.inner.harness.agent().messages()
+        self.inner.harness.messages()
     }
 
     /// Looks at the session. Messages are stored under the same lock: keep it short, and call
@@ -135,6 +204,14 @@ impl AgentSession {
         self.with_session(Session::name)
     }
 
+    /// Marks an entry, or takes its mark away: `None`, or a label of blanks.
+    ///
+    /// # Errors
+    /// There is no such entry, or the label could not be stored.
+    pub fn set_label(&self, entry_id: &str, label: Option<&str>) -> Result<(), AppError> {
+        self.inner.harness.set_label(entry_id, label).map_err(|error| told(&error))
+    }
+
     /// Names the session; a name of blanks clears it.
     ///
     /// # Errors
@@ -143,4 +220,8 @@ impl AgentSession {
         let stored = self.inner.harness.set_name(name).await;
         stored.context(ErrorKind::Internal, || "Cannot store the name")
     }
+}
+
+fn told(error: &HarnessError) -> AppError {
+    AppError::user(error.to_string())
 }

@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::compaction::CompactionConfig;
+
 /// What holds for a run, after merging.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -33,6 +35,7 @@ pub struct Settings {
     /// Retries of whole answers.
     pub retry: RetrySettings,
     pub provider_retry: ProviderRetrySettings,
+    pub compaction: CompactionConfig,
     /// As written, perhaps with `~`.
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
@@ -100,6 +103,7 @@ impl Settings {
             http_idle_timeout_ms: top.timeout("httpIdleTimeoutMs", 300_000),
             retry: retry(top.section("retry")),
             provider_retry: provider_retry(top.section("retry").section("provider")),
+            compaction: CompactionConfig::from_values(&raw),
             shell_path: top.text("shellPath"),
             shell_command_prefix: top.text("shellCommandPrefix"),
             enable_install_telemetry: top.switch("enableInstallTelemetry", true),

@@ -23,4 +23,6 @@ mod session_choice;
 #[cfg(test)]
 mod session_files;
 #[cfg(test)]
+mod session_fork;
+#[cfg(test)]
 mod signals;

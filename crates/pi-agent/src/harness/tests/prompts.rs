@@ -1,3 +1,5 @@
+use pi_ai::{Model, ThinkingLevel};
+
 use super::*;
 
 #[tokio::test]
@@ -130,7 +132,8 @@ async fn changed_tools_reach_the_model_with_the_next_prompt_and_keep_their_order
     let bed =
         Bed::with_tools([FauxTurn::text("1"), FauxTurn::text("2")], vec![a.clone(), b.clone()]);
     bed.prompt("one").await;
-    bed.harness.set_tools(vec![c, b, a]);
+    bed.harness.register_tool(c, false);
+    bed.harness.set_active_tools(&["c", "b", "a"]);
     let tools = bed.harness.agent().tools();
     let names: Vec<_> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
@@ -147,7 +150,7 @@ async fn tools_changed_by_a_tool_are_told_before_the_next_request_of_the_same_ru
     let bed = Bed::with_tools([call("a"), FauxTurn::text("done")], vec![gate.clone()]);
     let run = bed.spawn_prompt("go");
     bed.ear.wait_for("tool_execution_start").await;
-    bed.harness.set_tools(vec![gate.clone(), Gate::new("b")]);
+    bed.harness.register_tool(Gate::new("b"), true);
     gate.open.notify_one();
     run.await.expect("task").expect("prompt");
     assert_eq!(bed.requests()[1], "system user assistant toolResult system");
@@ -165,7 +168,8 @@ async fn a_second_prompt_meanwhile_is_refused() {
         error.to_string(),
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     );
-    assert!(matches!(bed.harness.reload_context(), Err(HarnessError::Busy)));
+    let elsewhere = bed.harness.navigate(None, NavigateOptions::default()).await;
+    assert!(matches!(elsewhere, Err(HarnessError::Busy)));
     gate.open.notify_one();
     run.await.expect("task").expect("prompt");
     bed.harness.wait_for_idle().await;
@@ -211,8 +215,7 @@ async fn the_leaf_can_be_moved_and_the_conversation_goes_on_from_there() {
     bed.prompt("one").await;
     let leaf = bed.harness.with_session(|s| s.leaf().map(|leaf| leaf.id().to_owned()));
     bed.prompt("two").await;
-    bed.harness.with_session(|s| s.set_leaf(leaf.as_deref())).expect("leaf");
-    bed.harness.reload_context().expect("idle");
+    bed.harness.navigate(leaf.as_deref(), NavigateOptions::default()).await.expect("idle");
     bed.prompt("three").await;
     assert_eq!(bed.requests()[2], "system user assistant user");
     let lines = bed.lines();

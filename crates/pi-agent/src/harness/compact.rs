@@ -1,0 +1,321 @@
+//! Making the conversation shorter: on demand, near the window's end, or because it did not fit.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use pi_ai::{Model, SystemMessage, Usage};
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::operation::{Kind, Operation, Scope};
+use super::session_hooks::{
+    BeforeCompact, CompactDecision, CompactFailed, Compacted, SuppliedCompaction,
+};
+use super::{Harness, HarnessError, Inner};
+use crate::compaction::{
+    CompactionReason, NotCompactable, Preparation, Summarizer, SummaryError, SummaryListener,
+    SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
+};
+use crate::event::{SessionEvent, SummarySource};
+use crate::session::entry::CompactionEntry;
+use crate::session::{Entry, EntryBody, PromptState, SessionError};
+
+/// What a compaction left.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    pub summary: String,
+    pub first_kept_entry_id: String,
+    /// Tokens of the context before.
+    pub tokens_before: u64,
+    /// Tokens of the context now, guessed from its length.
+    pub estimated_tokens_after: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// Why the conversation is as long as it was.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CompactionFailure {
+    #[error("Compaction cancelled")]
+    Cancelled,
+    #[error(transparent)]
+    NotCompactable(#[from] NotCompactable),
+    /// No summary could be had.
+    #[error("{0}")]
+    Summary(String),
+    #[error(transparent)]
+    Session(Arc<SessionError>),
+}
+
+impl Harness {
+    /// Summarises the older part of the conversation. A prompt that is on is aborted first and does
+    /// not go on afterwards. `instructions` say what the summary should look at.
+    ///
+    /// # Errors
+    /// Another compaction or a navigation is on, there is nothing to summarise, or there is no
+    /// summary. The session is then as it was.
+    pub async fn compact(
+        &self,
+        instructions: Option<&str>,
+    ) -> Result<CompactionResult, HarnessError> {
+        let scope = loop {
+            match Scope::begin(Arc::clone(&self.inner), Kind::Compaction).await {
+                Ok(scope) => break scope,
+                Err(HarnessError::Busy) if self.inner.abort_prompt() => self.wait_for_idle().await,
+                Err(error) => return Err(error),
+            }
+        };
+        self.inner.bring_up_to_date();
+        let job = Job {
+            reason: CompactionReason::Manual,
+            instructions,
+            will_retry: false,
+            cancel: &scope.tokens.cancel,
+        };
+        Ok(self.inner.compact(&job).await?)
+    }
+}
+
+/// One compaction.
+pub(super) struct Job<'a> {
+    pub(super) reason: CompactionReason,
+    pub(super) instructions: Option<&'a str>,
+    pub(super) will_retry: bool,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Inner {
+    /// Compacts if the context has come near the window's end. A failure is told as an event.
+    pub(super) async fn compact_if_needed(
+        &self,
+        model: &Model,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let settings = self.state().settings.compaction.for_model(model);
+        if !settings.enabled || model.context_window == 0 || cancel.is_cancelled() {
+            return false;
+        }
+        let tokens = estimate_context(&self.session()).tokens;
+        if !settings.is_exceeded(tokens, model.context_window) {
+            return false;
+        }
+        let reason = CompactionReason::Threshold;
+        self.compact(&Job { reason, instructions: None, will_retry: false, cancel }).await.is_ok()
+    }
+
+    /// Prepares, summarises, stores, and goes on from the shorter context. Tells of it, unless it
+    /// happens by itself and there is nothing to do.
+    pub(super) async fn compact(
+        &self,
+        job: &Job<'_>,
+    ) -> Result<CompactionResult, CompactionFailure> {
+        let reason = job.reason;
+        let settings = self.state().settings.compaction.for_model(&self.agent.model());
+        let prepared = prepare(&self.session(), &settings);
+        if let (Err(nothing), true) = (&prepared, reason != CompactionReason::Manual) {
+            return Err((*nothing).into());
+        }
+        let before = self.operation();
+        self.enter(Operation::Compaction { reason });
+        self.tell(SessionEvent::CompactionStart { reason }).await;
+        let outcome = match prepared {
+            Ok(preparation) => self.replace_history(job, &preparation).await,
+            Err(nothing) => Err((nothing.into(), false)),
+        };
+        let (result, failure) = match outcome {
+            Ok(result) => (Some(result), None),
+            Err((failure, from_hook)) => {
+                let told = CompactFailed { reason, failure: &failure, from_hook };
+                for hooks in self.session_hooks().iter() {
+                    hooks.compact_failed(told).await;
+                }
+                (None, Some(failure))
+            }
+        };
+        let aborted = matches!(failure, Some(CompactionFailure::Cancelled));
+        let error_message =
+            failure.as_ref().filter(|_| !aborted).map(|failure| failed_text(reason, failure));
+        self.enter(before);
+        self.tell(SessionEvent::CompactionEnd {
+            reason,
+            result: result.clone(),
+            aborted,
+            will_retry: result.is_some() && job.will_retry,
+            error_message,
+        })
+        .await;
+        result.ok_or(failure.unwrap_or(CompactionFailure::Cancelled))
+    }
+
+    /// The flag of a failure tells whether a hook had supplied the summary.
+    async fn replace_history(
+        &self,
+        job: &Job<'_>,
+        preparation: &Preparation,
+    ) -> Result<CompactionResult, (CompactionFailure, bool)> {
+        // The new context is read from the session: all of the old one must be there.
+        if let Err(error) = self.store_kept() {
+            return Err((CompactionFailure::Session(error), false));
+        }
+        let (supplied, from_hook) = match self.ask_before_compact(job, preparation).await {
+            CompactDecision::Cancel => return Err((CompactionFailure::Cancelled, false)),
+            CompactDecision::Use(supplied) => (*supplied, true),
+            CompactDecision::Proceed => {
+                let made = self.ask_model(job, preparation).await;
+                (made.map_err(|failure| (failure, false))?, false)
+            }
+        };
+        if job.cancel.is_cancelled() {
+            return Err((CompactionFailure::Cancelled, from_hook));
+        }
+        let entry = self.append_compaction(&supplied, from_hook);
+        let entry = entry.map_err(|error| (CompactionFailure::Session(error), from_hook))?;
+        self.reload();
+        let compacted =
+            Compacted { entry: &entry, from_hook, reason: job.reason, will_retry: job.will_retry };
+        for hooks in self.session_hooks().iter() {
+            hooks.after_compact(compacted).await;
+        }
+        Ok(CompactionResult {
+            summary: supplied.summary,
+            first_kept_entry_id: supplied.first_kept_entry_id.unwrap_or_else(|| entry.id.clone()),
+            tokens_before: supplied.tokens_before,
+            estimated_tokens_after: messages_tokens(&self.agent.messages()),
+            usage: supplied.usage,
+            details: supplied.details,
+        })
+    }
+
+    async fn ask_before_compact(
+        &self,
+        job: &Job<'_>,
+        preparation: &Preparation,
+    ) -> CompactDecision {
+        for hooks in self.session_hooks().iter() {
+            let asked = BeforeCompact {
+                preparation,
+                instructions: job.instructions,
+                reason: job.reason,
+                will_retry: job.will_retry,
+                cancel: job.cancel,
+            };
+            let answer = job.cancel.run_until_cancelled(hooks.before_compact(asked)).await;
+            match answer {
+                Some(CompactDecision::Proceed) => {}
+                Some(decision) => return decision,
+                None => return CompactDecision::Cancel,
+            }
+        }
+        CompactDecision::Proceed
+    }
+
+    async fn ask_model(
+        &self,
+        job: &Job<'_>,
+        preparation: &Preparation,
+    ) -> Result<SuppliedCompaction, CompactionFailure> {
+        let source = SummarySource::Compaction { reason: job.reason };
+        let summarizer = self.summarizer(source, job.cancel).await;
+        let summary = summarize(preparation, job.instructions, &summarizer).await;
+        let summary = summary.map_err(|error| match error {
+            SummaryError::Cancelled => CompactionFailure::Cancelled,
+            SummaryError::Failed(text) => CompactionFailure::Summary(text),
+        })?;
+        Ok(SuppliedCompaction {
+            summary: summary.text,
+            first_kept_entry_id: preparation.first_kept_entry_id.clone(),
+            tokens_before: preparation.tokens_before,
+            usage: summary.usage,
+            details: summary.details,
+        })
+    }
+
+    fn append_compaction(
+        &self,
+        supplied: &SuppliedCompaction,
+        from_hook: bool,
+    ) -> Result<Arc<Entry>, Arc<SessionError>> {
+        let supplied = supplied.clone();
+        let body = EntryBody::Compaction(Box::new(CompactionEntry {
+            summary: supplied.summary,
+            // The session puts the entry's own id in the place of an empty one.
+            first_kept_entry_id: supplied.first_kept_entry_id.unwrap_or_default(),
+            tokens_before: supplied.tokens_before,
+            details: supplied.details,
+            usage: supplied.usage,
+            from_hook: Some(from_hook),
+            system_message: self.checkpoint().map(Arc::new),
+        }));
+        self.session().append(body).map_err(Arc::new)
+    }
+
+    /// Prompt and tools as the model knows them now; `None` when it knows of none.
+    fn checkpoint(&self) -> Option<SystemMessage> {
+        let state = self.state();
+        let tools: Vec<_> = state.prompt.tools.values().cloned().collect();
+        PromptState::default().patch_to(&state.prompt.sections, &tools)
+    }
+
+    /// Asks the current model, with its key.
+    pub(super) async fn summarizer(
+        &self,
+        source: SummarySource,
+        cancel: &CancellationToken,
+    ) -> Summarizer {
+        let model = self.agent.model();
+        let mut options = self.agent.options();
+        let key = self.agent.hooks().get_api_key(&model).await;
+        options.base.api_key = key.or(options.base.api_key);
+        Summarizer {
+            stream: self.agent.stream(),
+            model,
+            thinking_level: self.agent.thinking_level(),
+            options,
+            retry: self.state().settings.retry,
+            cancel: cancel.clone(),
+            listener: Arc::new(RetryTeller { inner: self.this.clone(), source }),
+        }
+    }
+}
+
+fn failed_text(reason: CompactionReason, failure: &CompactionFailure) -> String {
+    let what = match reason {
+        CompactionReason::Manual => "Compaction failed",
+        CompactionReason::Threshold => "Auto-compaction failed",
+        CompactionReason::Overflow => "Context overflow recovery failed",
+    };
+    format!("{what}: {failure}")
+}
+
+/// Tells of a summary that is tried again.
+struct RetryTeller {
+    inner: Weak<Inner>,
+    source: SummarySource,
+}
+
+impl SummaryListener for RetryTeller {
+    fn on_retry(&self, retry: SummaryRetry) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(inner) = self.inner.upgrade() else { return };
+            let event = match retry {
+                SummaryRetry::Scheduled { attempt, max_attempts, delay_ms, error_message } => {
+                    SessionEvent::SummarizationRetryScheduled {
+                        attempt,
+                        max_attempts,
+                        delay_ms,
+                        error_message,
+                    }
+                }
+                SummaryRetry::AttemptStart => {
+                    SessionEvent::SummarizationRetryAttemptStart { source: self.source }
+                }
+                SummaryRetry::Finished => SessionEvent::SummarizationRetryFinished,
+            };
+            inner.tell(event).await;
+        })
+    }
+}

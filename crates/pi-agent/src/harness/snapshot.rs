@@ -1,0 +1,54 @@
+//! The state of a harness as data.
+
+use std::sync::Arc;
+
+use pi_ai::{Model, ThinkingLevel};
+
+use super::{Harness, Operation};
+use crate::compaction::{ContextUsage, context_usage};
+
+/// What a harness is at, at one moment.
+#[derive(Debug, Clone)]
+pub struct HarnessState {
+    pub conversation: Conversation,
+    pub operation: Operation,
+}
+
+/// The conversation at its leaf.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    /// `None`: before every entry.
+    pub leaf_id: Option<String>,
+    pub model: Arc<Model>,
+    pub thinking_level: ThinkingLevel,
+    /// Names of the active tools, in the order the model sees them.
+    pub active_tools: Vec<String>,
+    pub context_usage: ContextUsage,
+}
+
+impl Harness {
+    /// What the harness is at. The size of the context may have to be guessed from its text, which
+    /// takes as long as reading it.
+    pub fn state(&self) -> HarnessState {
+        HarnessState {
+            conversation: Conversation {
+                leaf_id: self.inner.session().leaf().map(|leaf| leaf.id().to_owned()),
+                model: self.inner.agent.model(),
+                thinking_level: self.inner.agent.thinking_level(),
+                active_tools: self.active_tools(),
+                context_usage: self.context_usage(),
+            },
+            operation: self.inner.operation(),
+        }
+    }
+
+    /// How full the model's window is; unknown from a compaction to the next answer.
+    pub fn context_usage(&self) -> ContextUsage {
+        context_usage(&self.inner.session(), self.inner.agent.model().context_window)
+    }
+
+    /// What is going on.
+    pub fn operation(&self) -> Operation {
+        self.inner.operation()
+    }
+}
