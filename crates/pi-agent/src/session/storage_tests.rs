@@ -401,3 +401,17 @@ fn a_storage_that_cannot_be_reached_is_an_error_that_says_so() {
     session.append(user("hi")).expect_err("dead");
     assert_eq!(session.entries().count(), 0);
 }
+
+#[test]
+fn of_two_sessions_begun_in_one_named_file_the_second_is_refused() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let path = dir.path().join("s.jsonl");
+    let begin = |id: &str| Session::create_at(path.clone(), cwd(), id.to_owned()).expect("session");
+    let (mut one, mut two) = (begin("one"), begin("two"));
+    one.append(user("one")).expect("append");
+    let error = two.append(user("two")).expect_err("taken");
+    assert!(error.to_string().ends_with("it holds another session now"), "{error}");
+    assert_eq!(two.entries().count(), 0);
+    one.append(user("on")).expect("append");
+    assert_eq!(ids(&open(FileStorage::new(&path))), ids(&one));
+}

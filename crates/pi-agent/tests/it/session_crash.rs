@@ -80,7 +80,7 @@ pub(crate) fn converse(path: &Path) {
     runtime.expect("runtime").block_on(async {
         for round in 0.. {
             // Long lines are written page by page, so that they can be cut.
-            let text = "deeper ".repeat(if round % 4 == 1 { 20_000 } else { 3 });
+            let text = "deeper ".repeat(if round % 4 == 1 { 5_000 } else { 3 });
             harness.prompt(vec![InputBlock::text(text)]).await.expect("prompt");
         }
     });
