@@ -327,6 +327,8 @@ mod context_tests;
 #[cfg(test)]
 mod locate_tests;
 #[cfg(test)]
+mod storage_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod walk_tests;
