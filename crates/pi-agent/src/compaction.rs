@@ -72,3 +72,6 @@ pub enum CompactionReason {
     /// The context was too long for the model.
     Overflow,
 }
+
+#[cfg(test)]
+mod tests;

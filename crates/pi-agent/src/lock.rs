@@ -203,7 +203,7 @@ fn clear_if_stale(dir: &Path) {
 /// Tries until there is an answer, with growing pauses; `None` when patience ran out first.
 fn wait<T>(patience: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
-    let (mut pause, longest) = PAUSES;
+    let (mut length, longest) = PAUSES;
     loop {
         if let Some(answer) = attempt() {
             return Some(answer);
@@ -212,14 +212,15 @@ fn wait<T>(patience: Duration, mut attempt: impl FnMut() -> Option<T>) -> Option
         if left.is_zero() {
             return None;
         }
-        sleep(pause.min(left));
-        pause = (pause * 2).min(longest);
+        pause(length.min(left));
+        length = (length * 2).min(longest);
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "locks are for code that may block")]
-fn sleep(pause: Duration) {
-    thread::sleep(pause);
+/// Sleeps, on the thread.
+#[expect(clippy::disallowed_methods, reason = "files are shared by code that may block")]
+pub(crate) fn pause(length: Duration) {
+    thread::sleep(length);
 }
 
 #[cfg(test)]

@@ -69,8 +69,6 @@ pub struct Session {
     storage: Option<Box<dyn SessionStorage>>,
     /// The storage holds the session; it does from the first user or assistant message on.
     is_saved: bool,
-    /// Lines of the own branch that another process's rewrite lost; the next write adds them.
-    unsaved: String,
     /// What later reads of other processes' lines found.
     diagnostics: Vec<Diagnostic>,
 }
@@ -89,7 +87,7 @@ pub enum SessionError {
     /// The session is kept in something that is no file.
     #[error("Cannot reach what keeps the session: {source}")]
     Storage { source: io::Error },
-    #[error("Entry {id} is not in the session")]
+    #[error("Entry {id} not found")]
     NoSuchEntry { id: String },
     #[error("Entry cannot be written as JSON: {source}")]
     Encode {
@@ -209,14 +207,7 @@ impl Session {
     }
 
     fn new(header: Header, storage: Option<Box<dyn SessionStorage>>) -> Self {
-        Self {
-            header,
-            tree: Tree::default(),
-            storage,
-            is_saved: false,
-            unsaved: String::new(),
-            diagnostics: Vec::new(),
-        }
+        Self { header, tree: Tree::default(), storage, is_saved: false, diagnostics: Vec::new() }
     }
 
     pub fn header(&self) -> &Header {

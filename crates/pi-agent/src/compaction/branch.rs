@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use pi_ai::StopReason;
-
 use super::estimate::message_tokens;
 use super::file_ops::FileOperations;
 use super::request::{Reply, Summarizer, SummaryError};
@@ -57,8 +55,10 @@ pub fn prepare_branch(
         leaf.zip(target).and_then(|(leaf, target)| session.common_ancestor(leaf.id(), target));
     let mut left: Vec<_> = session.walk_up().take_while(|entry| Some(*entry) != ancestor).collect();
     left.reverse();
-    let file_operations = file_operations(&left);
-    let messages = newest_within(messages(session, &left), token_budget);
+    let mut messages = messages(session, &left);
+    let file_operations = file_operations(&left, &messages);
+    messages.retain(is_summarized);
+    let messages = newest_within(messages, token_budget);
     Ok(BranchPreparation {
         target_id: target.map(str::to_owned),
         old_leaf_id: leaf.map(|leaf| leaf.id().to_owned()),
@@ -90,33 +90,25 @@ pub async fn summarize_branch(
     Ok(Summary::new(text, usage, &preparation.file_operations))
 }
 
-/// What the entries say, edits applied; a compaction says its summary. Prompts, tool results and
-/// failed answers are left out.
+/// What the entries say, edits applied; a compaction says its summary.
 fn messages(session: &Session, left: &[EntryRef<'_>]) -> Vec<AgentMessage> {
-    let (compactions, others): (Vec<_>, Vec<_>) =
-        left.iter().copied().partition(|entry| *entry.kind() == EntryKind::Compaction);
+    let is_compaction = |entry: &EntryRef<'_>| *entry.kind() == EntryKind::Compaction;
+    let others: Vec<_> = left.iter().copied().filter(|entry| !is_compaction(entry)).collect();
     let mut told = session.context_entries_of(&others).into_iter().peekable();
-    let mut compactions = compactions.into_iter().peekable();
     let mut messages = Vec::new();
     for entry in left {
-        if compactions.next_if_eq(entry).is_some() {
+        if is_compaction(entry) {
             messages.extend(compaction_summary(*entry));
         } else if let Some((_, message)) = told.next_if(|(teller, _)| teller == entry) {
             messages.push(message);
         }
     }
-    messages.retain(is_summarized);
     messages
 }
 
+/// Tool results are long, and their calls say what was done.
 fn is_summarized(message: &AgentMessage) -> bool {
-    match message {
-        AgentMessage::Assistant(answer) => {
-            !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
-        }
-        AgentMessage::ToolResult(_) => false,
-        other => other.is_turn(),
-    }
+    !matches!(message, AgentMessage::ToolResult(_)) && message.is_turn()
 }
 
 fn compaction_summary(entry: EntryRef<'_>) -> Option<AgentMessage> {
@@ -142,18 +134,18 @@ fn newest_within(mut messages: Vec<AgentMessage>, budget: u64) -> Vec<AgentMessa
     messages.split_off(messages.len() - fitting)
 }
 
-fn file_operations(left: &[EntryRef<'_>]) -> FileOperations {
+/// What the calls of `messages` touched, and what branch summaries among the entries listed.
+fn file_operations(left: &[EntryRef<'_>], messages: &[AgentMessage]) -> FileOperations {
     let mut operations = FileOperations::default();
-    for entry in left.iter().filter_map(|entry| entry.parse().ok()) {
-        match &entry.body {
-            EntryBody::Message { message } => operations.add_message(message),
-            EntryBody::BranchSummary(body) if body.from_hook != Some(true) => {
-                operations.add_details(body.details.as_ref());
-            }
-            EntryBody::Compaction(body) if body.from_hook != Some(true) => {
-                operations.add_details(body.details.as_ref());
-            }
-            _ => {}
+    for message in messages {
+        operations.add_message(message);
+    }
+    let summaries = left.iter().filter(|entry| *entry.kind() == EntryKind::BranchSummary);
+    for entry in summaries.filter_map(|entry| entry.parse().ok()) {
+        if let EntryBody::BranchSummary(body) = &entry.body
+            && body.from_hook != Some(true)
+        {
+            operations.add_details(body.details.as_ref());
         }
     }
     operations

@@ -1,6 +1,6 @@
 //! A conversation as plain text, for a model that is to write about it and not to go on with it.
 
-use pi_ai::{AssistantMessage, Message, ToolCall, ToolResultMessage};
+use pi_ai::{AssistantBlock, AssistantMessage, InputBlock, Message, ToolCall, ToolResultMessage};
 
 use crate::message::{AgentMessage, convert_to_llm};
 
@@ -28,7 +28,11 @@ fn add(paragraphs: &mut Vec<String>, who: &str, text: &str) {
 }
 
 fn add_answer(paragraphs: &mut Vec<String>, answer: &AssistantMessage) {
-    add(paragraphs, "Assistant", &answer.text());
+    let text = answer.content.iter().filter_map(|block| match block {
+        AssistantBlock::Text(text) => Some(text.text.as_str()),
+        AssistantBlock::Thinking(_) | AssistantBlock::ToolCall(_) => None,
+    });
+    add(paragraphs, "Assistant", &text.collect::<Vec<_>>().join("\n"));
     let calls: Vec<_> = answer.tool_calls().map(call_text).collect();
     add(paragraphs, "Assistant tool calls", &calls.join("; "));
 }
@@ -40,7 +44,7 @@ fn call_text(call: &ToolCall) -> String {
 }
 
 fn shortened(result: &ToolResultMessage) -> String {
-    let blocks = result.content.iter().filter_map(|block| block.as_text());
+    let blocks = result.content.iter().filter_map(InputBlock::as_text);
     let text = blocks.collect::<Vec<_>>().join("\n");
     let mut units = 0;
     let end = text.char_indices().find(|(_, char)| {

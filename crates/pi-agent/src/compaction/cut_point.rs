@@ -1,7 +1,7 @@
 //! Where a conversation is cut: what comes before is summarised, what comes after stays.
 //!
-//! A cut never stands between a tool call and its result, and never after something the model has
-//! not been asked about yet.
+//! A cut never stands between a tool call and its result, and never after something no request has
+//! carried to the model yet.
 
 use pi_ai::StopReason;
 
@@ -24,16 +24,17 @@ pub(super) struct CutPoint {
 pub(super) fn find(entries: &[SpanEntry<'_>], keep_recent_tokens: u64) -> Option<CutPoint> {
     let reached = newest_worth(entries, keep_recent_tokens)?;
     let tail = Tail::of(entries);
-    let at_or_after = (reached..entries.len()).find(|at| opens(entries, *at));
-    if let Some(end) = tail.abandoned
-        && at_or_after.is_none_or(|at| at == reached && at + 1 == end)
+    let next = (reached..entries.len()).find(|at| opens(entries, *at));
+    if let Tail::Abandoned { end } = tail
+        && next.is_some_and(|next| next + 1 == end)
     {
-        return Some(CutPoint { first_kept: end, turn_start: None });
+        return Some(CutPoint { first_kept: end, turn_start: turn_start(entries, end) });
     }
-    let at = match (at_or_after, tail.unsent) {
-        (Some(at), Some(unsent)) if at > unsent => last_opening(entries, unsent)?,
-        (Some(at), _) => at,
-        (None, unsent) => last_opening(entries, unsent.unwrap_or(reached))?,
+    let at = match (next, tail) {
+        (Some(next), Tail::Unsent { first }) if next > first => last_opening(entries, first)?,
+        (Some(next), _) => next,
+        (None, Tail::Unsent { first }) => last_opening(entries, first)?,
+        (None, _) => last_opening(entries, reached)?,
     };
     let turn_start = if begins_turn(entries, at) { None } else { turn_start(entries, at) };
     Some(CutPoint { first_kept: with_bookkeeping(entries, at), turn_start })
@@ -52,33 +53,37 @@ fn newest_worth(entries: &[SpanEntry<'_>], tokens: u64) -> Option<usize> {
     None
 }
 
-/// What stands at the end of a span and restrains the cut.
-struct Tail {
-    /// The first message that no request has carried.
-    unsent: Option<usize>,
-    /// Where the model is told nothing any more although it was asked: behind the last message,
-    /// when an attempt to answer it follows that was taken out of the context.
-    abandoned: Option<usize>,
+/// What stands at the end of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// The model has answered the last message, or it is the answer.
+    Answered,
+    /// From this message on no request has carried any.
+    Unsent { first: usize },
+    /// All was sent, but the attempts to answer were taken out of the context; they stand from
+    /// `end` on, where no message is left.
+    Abandoned { end: usize },
 }
 
 impl Tail {
     fn of(entries: &[SpanEntry<'_>]) -> Self {
-        let silent = entries.iter().rposition(|e| e.message.is_some()).map_or(0, |at| at + 1);
-        let (told, suffix) = entries.split_at(silent);
-        if let Some(attempt) = suffix.iter().rposition(|e| is_attempt(e.entry)) {
-            let later = suffix.iter().skip(attempt);
-            let is_replaced = later.map(|e| e.entry).any(|edit| replaces_one_of(edit, told));
-            return Self { unsent: None, abandoned: (!is_replaced).then_some(silent) };
+        let end = entries.iter().rposition(SpanEntry::is_told).map_or(0, |last| last + 1);
+        let (told, rest) = entries.split_at(end);
+        if rest.iter().any(|e| is_answer(e.entry)) {
+            let is_replaced = rest.iter().any(|e| replaces_one_of(e.entry, told));
+            return if is_replaced { Self::Answered } else { Self::Abandoned { end } };
         }
         let asked = told.iter().rposition(|e| e.message.as_ref().is_some_and(is_reply));
-        let asked = asked.map_or(0, |at| at + 1);
-        let later = told.iter().skip(asked).position(|e| e.message.is_some());
-        Self { unsent: later.map(|offset| asked + offset), abandoned: None }
+        let asked = asked.map_or(0, |reply| reply + 1);
+        match told.iter().skip(asked).position(SpanEntry::is_told) {
+            Some(offset) => Self::Unsent { first: asked + offset },
+            None => Self::Answered,
+        }
     }
 }
 
 /// An answer, whatever became of it.
-fn is_attempt(entry: EntryRef<'_>) -> bool {
+fn is_answer(entry: EntryRef<'_>) -> bool {
     if *entry.kind() != EntryKind::Message {
         return false;
     }
@@ -86,7 +91,8 @@ fn is_attempt(entry: EntryRef<'_>) -> bool {
     matches!(&entry.body, EntryBody::Message { message: AgentMessage::Assistant(_) })
 }
 
-/// Whether an edit gives one of these entries other content, which the last attempt then never saw.
+/// Whether the entry gives one of these other content, which the attempt to answer may not have
+/// seen.
 fn replaces_one_of(edit: EntryRef<'_>, entries: &[SpanEntry<'_>]) -> bool {
     if *edit.kind() != EntryKind::ContextEdit {
         return false;
@@ -109,16 +115,8 @@ fn is_reply(message: &AgentMessage) -> bool {
 
 /// Whether the kept part may begin with this entry's message.
 fn opens(entries: &[SpanEntry<'_>], at: usize) -> bool {
-    let message = entries.get(at).and_then(|e| e.message.as_ref());
-    message.is_some_and(|message| match message {
-        AgentMessage::ToolResult(_) | AgentMessage::System(_) => false,
-        AgentMessage::User(_)
-        | AgentMessage::Assistant(_)
-        | AgentMessage::BashExecution(_)
-        | AgentMessage::Custom(_)
-        | AgentMessage::BranchSummary(_)
-        | AgentMessage::CompactionSummary(_) => true,
-    })
+    let entry = entries.get(at).filter(|entry| entry.is_told());
+    entry.is_some_and(|entry| !matches!(entry.message, Some(AgentMessage::ToolResult(_))))
 }
 
 fn last_opening(entries: &[SpanEntry<'_>], at: usize) -> Option<usize> {
@@ -142,19 +140,11 @@ fn with_bookkeeping(entries: &[SpanEntry<'_>], at: usize) -> usize {
 }
 
 fn is_bookkeeping(kind: &EntryKind) -> bool {
-    match kind {
-        EntryKind::ModelChange
-        | EntryKind::ThinkingLevelChange
-        | EntryKind::ActiveToolsChange
-        | EntryKind::Custom
-        | EntryKind::ContextEdit
-        | EntryKind::Usage
-        | EntryKind::Label
-        | EntryKind::SessionInfo
-        | EntryKind::Other(_) => true,
+    !matches!(
+        kind,
         EntryKind::Message
-        | EntryKind::Compaction
-        | EntryKind::BranchSummary
-        | EntryKind::CustomMessage => false,
-    }
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary
+            | EntryKind::CustomMessage
+    )
 }

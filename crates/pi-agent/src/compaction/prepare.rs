@@ -80,6 +80,8 @@ pub fn prepare(
     })
 }
 
+/// Without prompts: the compaction's entry carries those on.
 fn messages(entries: &[SpanEntry<'_>]) -> Vec<AgentMessage> {
-    entries.iter().filter_map(|entry| entry.message.clone()).collect()
+    let told = entries.iter().filter(|entry| entry.is_told());
+    told.filter_map(|entry| entry.message.clone()).collect()
 }

@@ -15,8 +15,15 @@ pub(super) struct Span<'a> {
 /// An entry and what the model is told by it, edits applied.
 pub(super) struct SpanEntry<'a> {
     pub(super) entry: EntryRef<'a>,
-    /// `None`: nothing. Never a system message; the checkpoint of a compaction carries those on.
+    /// `None`: nothing. It may also be a prompt, or something only people see.
     pub(super) message: Option<AgentMessage>,
+}
+
+impl SpanEntry<'_> {
+    /// Whether the model takes it as part of the conversation, not of the prompt.
+    pub(super) fn is_told(&self) -> bool {
+        self.message.as_ref().is_some_and(AgentMessage::is_turn)
+    }
 }
 
 impl<'a> Span<'a> {
@@ -81,19 +88,15 @@ fn with_messages<'a>(
     previous: Option<&Entry>,
 ) -> Vec<SpanEntry<'a>> {
     let told = session.context_entries_of(&path);
-    let told = told.into_iter().filter(|(entry, message)| {
-        *entry.kind() != EntryKind::Compaction && !matches!(message, AgentMessage::System(_))
-    });
+    // The last compaction comes first there, whatever it kept.
+    let told = told.into_iter().filter(|(entry, _)| *entry.kind() != EntryKind::Compaction);
     let mut told = told.peekable();
-    let with_message = path.into_iter().map(|entry| {
-        let message = told.next_if(|(teller, _)| teller.id() == entry.id());
+    // A compaction that kept nothing is no part of what came after it.
+    let is_previous = |entry: &EntryRef<'_>| previous.is_some_and(|p| p.id == entry.id());
+    let skipped = usize::from(path.first().is_some_and(is_previous));
+    let entries = path.into_iter().skip(skipped).map(|entry| {
+        let message = told.next_if(|(teller, _)| *teller == entry);
         SpanEntry { entry, message: message.map(|(_, message)| message) }
     });
-    // Nothing kept: the compaction itself is not part of what comes after it.
-    let is_boundary = |at: &SpanEntry<'_>| previous.is_some_and(|p| p.id == at.entry.id());
-    let mut entries: Vec<_> = with_message.collect();
-    if entries.first().is_some_and(is_boundary) {
-        entries.remove(0);
-    }
-    entries
+    entries.collect()
 }

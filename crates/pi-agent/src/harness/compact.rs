@@ -117,7 +117,7 @@ impl Inner {
         let settings = self.state().compaction.for_model(&self.agent.model());
         let prepared = prepare(&self.session(), &settings);
         if let (Err(nothing), true) = (&prepared, reason != CompactionReason::Manual) {
-            return Err(nothing.clone().into());
+            return Err((*nothing).into());
         }
         let before = self.operation();
         self.enter(Operation::Compaction { reason });
@@ -163,7 +163,7 @@ impl Inner {
         }
         let (supplied, from_hook) = match self.ask_before_compact(job, preparation).await {
             CompactDecision::Cancel => return Err((CompactionFailure::Cancelled, false)),
-            CompactDecision::Use(supplied) => (supplied, true),
+            CompactDecision::Use(supplied) => (*supplied, true),
             CompactDecision::Proceed => {
                 let made = self.ask_model(job, preparation).await;
                 (made.map_err(|failure| (failure, false))?, false)

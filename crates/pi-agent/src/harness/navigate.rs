@@ -10,7 +10,7 @@ use crate::compaction::{
 };
 use crate::event::SummarySource;
 use crate::session::entry::BranchSummaryEntry;
-use crate::session::{Entry, EntryBody, SessionError};
+use crate::session::{Entry, EntryBody, Session, SessionError, clean_name};
 use tokio_util::sync::CancellationToken;
 
 /// How to go to another place of the tree.
@@ -38,8 +38,6 @@ pub struct Navigation {
 /// Why a navigation did not happen. The leaf is where it was.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NavigationFailure {
-    #[error("Entry {0} not found")]
-    NoSuchEntry(String),
     /// Somebody stopped it, or a hook did.
     #[error("Navigation cancelled")]
     Cancelled,
@@ -110,7 +108,15 @@ impl Inner {
             return Err(NavigationFailure::Cancelled);
         }
         let old_leaf_id = preparation.old_leaf_id.as_deref();
-        let summary = self.move_leaf(&place, target, old_leaf_id, summary, from_hook, &options)?;
+        let summary = summary.map(|summary| BranchSummaryEntry {
+            from_id: old_leaf_id.unwrap_or("root").to_owned(),
+            summary: summary.text,
+            details: summary.details,
+            usage: summary.usage,
+            from_hook: Some(from_hook),
+        });
+        let label = options.label.as_deref().map(|label| (label, target));
+        let summary = self.move_leaf(place.leaf.as_deref(), summary, label)?;
         self.reload();
         let new_leaf_id = self.session().leaf().map(|leaf| leaf.id().to_owned());
         let navigated = Navigated {
@@ -128,20 +134,10 @@ impl Inner {
     fn place_of(&self, target: Option<&str>) -> Result<Place, NavigationFailure> {
         let Some(id) = target else { return Ok(Place { leaf: None, editor_text: None }) };
         let session = self.session();
-        let entry = session.entry(id);
-        let entry = entry.ok_or_else(|| NavigationFailure::NoSuchEntry(id.to_owned()))?;
-        let user = entry.parse().ok().and_then(|entry| match &entry.body {
-            EntryBody::Message { message: crate::message::AgentMessage::User(m) } => {
-                Some(m.content.to_text())
-            }
-            _ => None,
-        });
-        Ok(match user {
-            Some(text) => {
-                Place { leaf: entry.parent().map(|p| p.id().to_owned()), editor_text: Some(text) }
-            }
-            None => Place { leaf: Some(id.to_owned()), editor_text: None },
-        })
+        let selected = session.select_target(id);
+        let selected = selected.map_err(|error| NavigationFailure::Session(Arc::new(error)))?;
+        let leaf = selected.leaf.map(ToOwned::to_owned);
+        Ok(Place { leaf, editor_text: selected.editor_text })
     }
 
     fn branch_left(&self, place: &Place) -> Result<BranchPreparation, NavigationFailure> {
@@ -174,46 +170,39 @@ impl Inner {
         }
     }
 
-    /// Moves the leaf and stores summary and label there. When that fails the leaf goes back.
+    /// Moves the leaf and stores summary and label there; the label is the summary's, or else that
+    /// of the entry beside it. When something cannot be stored the leaf goes back.
     fn move_leaf(
         &self,
-        place: &Place,
-        target: Option<&str>,
-        old_leaf_id: Option<&str>,
-        summary: Option<Summary>,
-        from_hook: bool,
-        options: &NavigateOptions,
+        leaf: Option<&str>,
+        summary: Option<BranchSummaryEntry>,
+        label: Option<(&str, Option<&str>)>,
     ) -> Result<Option<Arc<Entry>>, NavigationFailure> {
         let mut session = self.session();
-        let store =
-            |session: &mut crate::session::Session| -> Result<Option<Arc<Entry>>, SessionError> {
-                session.set_leaf(place.leaf.as_deref())?;
-                let summary = match summary {
-                    Some(summary) => {
-                        Some(session.append(EntryBody::BranchSummary(BranchSummaryEntry {
-                            from_id: old_leaf_id.unwrap_or("root").to_owned(),
-                            summary: summary.text,
-                            details: summary.details,
-                            usage: summary.usage,
-                            from_hook: Some(from_hook),
-                        }))?)
-                    }
-                    None => None,
-                };
-                let labelled = summary.as_ref().map(|entry| entry.id.clone());
-                if let (Some(label), Some(target_id)) =
-                    (&options.label, labelled.or_else(|| target.map(ToOwned::to_owned)))
-                {
-                    let label = Some(label.clone()).filter(|label| !label.is_empty());
-                    session.append(EntryBody::Label { target_id, label })?;
-                }
-                Ok(summary)
-            };
-        let stored = store(&mut session);
+        let old_leaf = session.leaf().map(|leaf| leaf.id().to_owned());
+        let stored = store_there(&mut session, leaf, summary, label);
         if stored.is_err() {
             // Entries are never removed, so the old leaf is still there.
-            drop(session.set_leaf(old_leaf_id));
+            drop(session.set_leaf(old_leaf.as_deref()));
         }
         stored.map_err(|error| NavigationFailure::Session(Arc::new(error)))
     }
+}
+
+fn store_there(
+    session: &mut Session,
+    leaf: Option<&str>,
+    summary: Option<BranchSummaryEntry>,
+    label: Option<(&str, Option<&str>)>,
+) -> Result<Option<Arc<Entry>>, SessionError> {
+    session.set_leaf(leaf)?;
+    let summary = summary.map(|body| session.append(EntryBody::BranchSummary(body))).transpose()?;
+    if let Some((label, beside)) = label {
+        let target = summary.as_ref().map(|entry| entry.id.as_str()).or(beside);
+        if let Some(target_id) = target.map(ToOwned::to_owned) {
+            let label = Some(clean_name(label)).filter(|label| !label.is_empty());
+            session.append(EntryBody::Label { target_id, label })?;
+        }
+    }
+    Ok(summary)
 }

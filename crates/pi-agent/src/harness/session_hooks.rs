@@ -64,7 +64,7 @@ pub enum CompactDecision {
     Proceed,
     Cancel,
     /// Stands in for the model's summary; stored as it is.
-    Use(SuppliedCompaction),
+    Use(Box<SuppliedCompaction>),
 }
 
 /// A summary that no model of ours made.

@@ -162,7 +162,7 @@ impl Inner {
         state.diagnostics.append(&mut context.diagnostics);
         state.is_stale = false;
         if !std::mem::replace(&mut state.is_loaded, true)
-            && let Some(active) = state.tools.restore(&state.prompt, None)
+            && let Some(active) = state.tools.restore(context.active_tools.as_deref())
         {
             self.agent.set_tools(active);
         }

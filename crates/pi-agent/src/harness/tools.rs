@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Harness;
-use crate::session::PromptState;
 use crate::tool::Tool;
 
 /// Which tools are active when a conversation is taken up.
@@ -33,30 +32,12 @@ impl ToolRegistry {
         self.named(names)
     }
 
-    /// Those the session left active; `None` when that does not count.
-    pub(super) fn restore(
-        &self,
-        prompt: &PromptState,
-        listed: Option<&[String]>,
-    ) -> Option<Vec<Arc<dyn Tool>>> {
-        let ActiveTools::Restored(_) = &self.active else { return None };
-        if prompt.tools.is_empty() && prompt.withdrawn.is_empty() && listed.is_none() {
-            return None;
+    /// Those the session left active; `None` when that does not count, or nothing is recorded.
+    pub(super) fn restore(&self, recorded: Option<&[String]>) -> Option<Vec<Arc<dyn Tool>>> {
+        match (&self.active, recorded) {
+            (ActiveTools::Restored(_), Some(names)) => Some(self.named(names)),
+            _ => None,
         }
-        let is_active = |name: &String| {
-            listed.is_some_and(|listed| listed.contains(name)) || prompt.tools.contains_key(name)
-        };
-        let known = |name: &String| self.tools.iter().any(|tool| tool.definition().name == *name);
-        // Tools the model knows keep the order it knows them in.
-        let mut names: Vec<String> =
-            prompt.tools.keys().filter(|name| known(name)).cloned().collect();
-        for tool in &self.tools {
-            let name = &tool.definition().name;
-            if is_active(name) && !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
-        Some(self.named(&names))
     }
 
     /// The tools of these names, in the order of the names. Names nobody has are left out.

@@ -1,15 +1,14 @@
 //! Adding entries while others may do the same.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
 use super::entry::{Entry, EntryBody};
 use super::header::{Header, new_entry_id, now_iso};
-use super::jsonl::decode;
-use super::load::{ATTEMPTS, load};
+use super::jsonl::{Problem, decode};
+use super::load::{ATTEMPTS, busy, load};
 use super::storage::Changes;
-use super::tree::{Reading, Report, Tree};
+use super::tree::{EntryRef, Reading, Report, Tree};
 use super::{Session, SessionError, read_error, write_error};
 
 impl Session {
@@ -47,10 +46,6 @@ impl Session {
     /// Reads what others did to what is kept.
     fn catch_up(&mut self) -> Result<(), SessionError> {
         let Some(storage) = self.storage.as_mut().filter(|_| self.is_saved) else { return Ok(()) };
-        if !self.unsaved.is_empty() {
-            // The last write failed, and a part of it may be there.
-            return self.merge();
-        }
         match storage.changes().map_err(|error| read_error(storage.path(), error))? {
             Changes::None => Ok(()),
             Changes::Added(bytes) => {
@@ -70,8 +65,9 @@ impl Session {
         }
         let line = line(entry.as_ref())?;
         for _ in 0..ATTEMPTS {
-            if self.write(&line)? {
+            if let Some(added) = self.write(&line)? {
                 self.tree.push(entry);
+                self.read_added(added);
                 return Ok(());
             }
             self.merge()?;
@@ -80,77 +76,95 @@ impl Session {
                 return Ok(());
             }
         }
-        let path = self.path();
-        Err(write_error(path, io::Error::other("another process keeps replacing it")))
+        Err(busy(self.path()))
     }
 
-    /// Writes a line and all that is still to be written; `false` when it went to something that is
-    /// no longer there.
-    fn write(&mut self, line: &str) -> Result<bool, SessionError> {
-        let Some(storage) = &mut self.storage else { return Ok(true) };
+    /// Writes a line. Gives what others added meanwhile, with ours perhaps; `None` when ours went to
+    /// something that is no longer there.
+    fn write(&mut self, line: &str) -> Result<Option<Vec<u8>>, SessionError> {
+        let Some(storage) = &mut self.storage else { return Ok(None) };
         if !self.is_saved {
             let text = whole_text(&self.header, &self.tree)? + line;
             let replaced = storage.replace(&text);
             self.is_saved = replaced.map_err(|error| write_error(storage.path(), error))?;
-            return Ok(self.is_saved);
+            return Ok(self.is_saved.then(Vec::new));
         }
-        let lines = match self.unsaved.as_str() {
-            "" => Cow::Borrowed(line),
-            unsaved => Cow::Owned(unsaved.to_owned() + line),
-        };
-        let written = storage.append(&lines);
+        let written = storage.append(line);
         written.map_err(|error| write_error(storage.path(), error))?;
         match storage.changes().map_err(|error| read_error(storage.path(), error))? {
-            Changes::None => {}
+            Changes::None => Ok(Some(Vec::new())),
             Changes::Added(bytes) => {
                 // A writer that was cut off just before leaves half a line in front of ours.
-                let first = lines.split_inclusive('\n').next().unwrap_or_default();
                 let is_whole =
-                    bytes.split_inclusive(|b| *b == b'\n').any(|l| l == first.as_bytes());
-                self.read_added(bytes);
-                if !is_whole {
-                    return Ok(false);
-                }
+                    bytes.split_inclusive(|byte| *byte == b'\n').any(|l| l == line.as_bytes());
+                Ok(is_whole.then_some(bytes))
             }
-            Changes::Replaced | Changes::Gone => return Ok(false),
+            Changes::Replaced | Changes::Gone => Ok(None),
         }
-        self.unsaved.clear();
-        Ok(true)
     }
 
     /// Takes in lines that were added; those of this session are known.
     fn read_added(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
         let (text, _) = decode(bytes);
         let path = self.storage.as_ref().and_then(|storage| storage.path());
-        let mut report = Report { path, found: &mut self.diagnostics };
-        self.tree.read(text, Reading::Addition, &mut report);
+        let mut found = Vec::new();
+        self.tree.read(text, Reading::Addition, &mut Report { path, found: &mut found });
+        // Two that end the same line leave a blank one.
+        found.retain(|diagnostic| diagnostic.problem != Problem::BlankLine);
+        self.diagnostics.append(&mut found);
     }
 
-    /// What is kept is another text now: takes over what it holds, and keeps the own branch.
+    /// What is kept is another text now: takes over what it holds, and puts back what it lacks of the
+    /// own branch.
     fn merge(&mut self) -> Result<(), SessionError> {
         let Some(storage) = &mut self.storage else { return Ok(()) };
-        let bytes = storage.read().map_err(|error| read_error(storage.path(), error))?;
         let begin = || whole_text(&self.header, &self.tree);
-        let loaded = load(storage.as_mut(), bytes.unwrap_or_default(), &begin)?;
-        if loaded.header.id != self.header.id {
-            let source = io::Error::other("it holds another session now");
-            return Err(write_error(storage.path(), source));
+        // Of a session that was not saved yet, nobody else has the rest.
+        let own: Vec<_> = match self.is_saved {
+            true => self.tree.path_to(self.tree.leaf()),
+            false => self.tree.entries().collect(),
+        };
+        for _ in 0..ATTEMPTS {
+            let read = storage.read().map_err(|error| read_error(storage.path(), error))?;
+            let loaded = load(storage.as_mut(), read.unwrap_or_default(), &begin)?;
+            if loaded.header.id != self.header.id {
+                let source = io::Error::other("it holds another session now");
+                return Err(write_error(storage.path(), source));
+            }
+            let mut text = loaded.text.clone();
+            let (header, mut tree, found) = loaded.into_tree(storage.path());
+            let missing = lines_missing(&own, &tree);
+            if !missing.is_empty() {
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str(&missing);
+                let replaced = storage.replace(&text);
+                if !replaced.map_err(|error| write_error(storage.path(), error))? {
+                    continue;
+                }
+                let mut report = Report { path: storage.path(), found: &mut self.diagnostics };
+                tree.read(missing, Reading::Addition, &mut report);
+            }
+            tree.set_leaf(self.tree.leaf().map(|leaf| leaf.id()));
+            self.diagnostics.extend(found);
+            (self.header, self.tree, self.is_saved) = (header, tree, true);
+            return Ok(());
         }
-        let (header, mut tree, found) = loaded.into_tree(storage.path());
-        let own = if self.is_saved { self.branch() } else { self.entries().collect() };
-        let mut unsaved = String::new();
-        for entry in own.iter().filter(|entry| tree.get(entry.id()).is_none()) {
-            unsaved.push_str(&entry.json());
-            unsaved.push('\n');
-        }
-        let path = self.path();
-        let mut lost = Vec::new();
-        tree.read(unsaved.clone(), Reading::Addition, &mut Report { path, found: &mut lost });
-        tree.set_leaf(self.leaf().map(|leaf| leaf.id()));
-        self.diagnostics.extend(found.into_iter().chain(lost));
-        (self.header, self.tree, self.unsaved, self.is_saved) = (header, tree, unsaved, true);
-        Ok(())
+        Err(busy(storage.path()))
     }
+}
+
+fn lines_missing(own: &[EntryRef<'_>], tree: &Tree) -> String {
+    let mut lines = String::new();
+    for entry in own.iter().filter(|entry| tree.get(entry.id()).is_none()) {
+        lines.push_str(&entry.json());
+        lines.push('\n');
+    }
+    lines
 }
 
 /// One record as a line of the file.

@@ -7,12 +7,16 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::header::Header;
 use super::locate::{file_name, read_header};
 use super::storage::{Changes, SessionStorage};
 use crate::file_identity::FileIdentity;
-use crate::lock::FileLock;
+use crate::lock::{FileLock, pause};
+
+/// How often, a millisecond apart, an unfinished line is looked at again.
+const TAIL_LOOKS: usize = 5;
 
 /// A JSONL file, shared with other processes.
 #[derive(Debug)]
@@ -41,7 +45,9 @@ struct Seen {
     known: u64,
     /// Bytes in all; more than `known` while the last line has no end.
     length: u64,
-    /// Bytes added since `length` was taken.
+    /// The last line was handed out although it had no end.
+    is_tail_known: bool,
+    /// Bytes this process added since `length` was taken.
     added: u64,
 }
 
@@ -114,17 +120,27 @@ impl SessionStorage for FileStorage {
     }
 
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
-        self.seen = None;
-        let (mut file, is_writable) = match open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let identity = FileIdentity::of(&file.metadata()?);
-        let (known, length) = (whole_lines(&bytes), length(&bytes));
-        self.seen = Some(Seen { file, identity, is_writable, known, length, added: 0 });
-        Ok(Some(bytes))
+        loop {
+            self.seen = None;
+            let (mut file, is_writable) = match open(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                opened => opened?,
+            };
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let identity = FileIdentity::of(&file.metadata()?);
+            // What reached a file after it was replaced is written again by its writer.
+            let is_current = fs::metadata(&self.path)
+                .is_ok_and(|metadata| FileIdentity::of(&metadata) == identity);
+            if !is_current {
+                continue;
+            }
+            let (known, length) = (whole_lines(&bytes) as u64, bytes.len() as u64);
+            let is_tail_known = true;
+            self.seen =
+                Some(Seen { file, identity, is_writable, known, length, is_tail_known, added: 0 });
+            return Ok(Some(bytes));
+        }
     }
 
     fn changes(&mut self) -> io::Result<Changes> {
@@ -142,16 +158,27 @@ impl SessionStorage for FileStorage {
             FileLock::wait_until_free(&self.path)?;
             return Ok(Changes::Replaced);
         }
-        if metadata.len() > expected {
-            let bytes = seen.read_from(seen.known)?;
-            (seen.length, seen.added) = (seen.known + length(&bytes), 0);
-            seen.known += whole_lines(&bytes);
-            return Ok(Changes::Added(bytes));
+        let is_line_ended = seen.added > 0 && seen.known < seen.length && !seen.is_tail_known;
+        if metadata.len() == expected && !is_line_ended {
+            if seen.added > 0 {
+                (seen.length, seen.known, seen.added) = (expected, expected, 0);
+            }
+            return Ok(Changes::None);
         }
-        if seen.added > 0 {
-            (seen.length, seen.known, seen.added) = (expected, expected, 0);
+        let mut bytes = seen.read_from(seen.known)?;
+        // The last line's writer may be at it. One that is not gets its line ended by the next.
+        for _ in 0..TAIL_LOOKS {
+            if bytes.ends_with(b"\n") {
+                break;
+            }
+            pause(Duration::from_millis(1));
+            bytes = seen.read_from(seen.known)?;
         }
-        Ok(Changes::None)
+        (seen.length, seen.added) = (seen.known + bytes.len() as u64, 0);
+        bytes.truncate(whole_lines(&bytes));
+        seen.known += bytes.len() as u64;
+        seen.is_tail_known = false;
+        Ok(if bytes.is_empty() { Changes::None } else { Changes::Added(bytes) })
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {
@@ -165,7 +192,7 @@ impl SessionStorage for FileStorage {
             torn.as_bytes()
         };
         seen.file.write_all(bytes)?;
-        seen.added += length(bytes);
+        seen.added += bytes.len() as u64;
         Ok(())
     }
 
@@ -181,8 +208,16 @@ impl Seen {
     /// A file this process just wrote.
     fn written(file: File, text: &str) -> io::Result<Self> {
         let identity = FileIdentity::of(&file.metadata()?);
-        let length = length(text.as_bytes());
-        Ok(Self { file, identity, is_writable: true, known: length, length, added: 0 })
+        let length = text.len() as u64;
+        Ok(Self {
+            file,
+            identity,
+            is_writable: true,
+            known: length,
+            length,
+            is_tail_known: false,
+            added: 0,
+        })
     }
 
     /// Whether the file at `path` is still this one, with nothing added.
@@ -269,11 +304,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn length(bytes: &[u8]) -> u64 {
-    bytes.len() as u64
-}
-
 /// Length of the whole lines, up to the last line end.
-fn whole_lines(bytes: &[u8]) -> u64 {
-    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end as u64 + 1)
+fn whole_lines(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }

@@ -46,7 +46,12 @@ pub(super) fn load(
         let read = storage.read().map_err(|error| read_error(storage.path(), error))?;
         bytes = read.unwrap_or_default();
     }
-    Err(write_error(storage.path(), io::Error::other("another process keeps replacing it")))
+    Err(busy(storage.path()))
+}
+
+/// Others changed it whenever this process tried to.
+pub(super) fn busy(path: Option<&Path>) -> SessionError {
+    write_error(path, io::Error::other("another process keeps replacing it"))
 }
 
 impl Loaded {

@@ -244,7 +244,7 @@ fn choosing_what_was_said_goes_before_it_and_gives_its_text() {
         assert_eq!(session.select_target(id).expect(id), expected, "{id}");
     }
     let error = session.select_target("lost").expect_err("not there");
-    assert_eq!(error.to_string(), "Entry lost is not in the session");
+    assert_eq!(error.to_string(), "Entry lost not found");
 }
 
 /// The numbers are those the original gives for the same entries.

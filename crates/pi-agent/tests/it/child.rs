@@ -21,6 +21,7 @@ fn child() {
     let path = PathBuf::from(path);
     match role.to_str().expect("a role") {
         "append" => session_processes::append(&path),
+        "append_anew" => session_processes::append_anew(&path),
         "rewrite" => session_processes::rewrite(&path),
         "open" => session_processes::open(&path),
         "create" => session_processes::create(&path),
@@ -74,10 +75,6 @@ impl Running {
         let mut process = command.spawn().expect("the test program starts");
         let stderr = BufReader::new(process.stderr.take().expect("piped"));
         Self { process, stderr, noise: String::new() }
-    }
-
-    pub(crate) fn wait_until_ready(&mut self) {
-        assert_eq!(self.told().as_deref(), Some("ready"), "{}", self.noise);
     }
 
     pub(crate) fn go(&mut self) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 use pi_agent::agent::AgentConfig;
-use pi_agent::harness::{Harness, HarnessConfig, RetrySettings, SessionListener};
+use pi_agent::harness::{Harness, HarnessConfig, SessionListener};
 use pi_agent::session::{Problem, Session};
 use pi_agent::{AgentEvent, SessionEvent, Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
@@ -70,12 +70,10 @@ pub(crate) fn converse(path: &Path) {
     let mut agent = AgentConfig::new(Arc::new(FauxProvider::model()), Arc::new(model.protocols()));
     agent.tools = vec![dig()];
     let harness = Harness::new(HarnessConfig {
-        agent,
-        session,
         prompt: Arc::new(|_: &[Arc<dyn Tool>]| {
             IndexMap::from([("preamble".to_owned(), "Dig.".to_owned())])
         }),
-        retry: RetrySettings::default(),
+        ..HarnessConfig::new(agent, session)
     });
     harness.subscribe(Arc::new(Voice(harness.clone())));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
