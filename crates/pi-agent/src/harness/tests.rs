@@ -19,6 +19,7 @@ use crate::tool::{ToolCallInput, ToolError, ToolOutput};
 
 mod compaction;
 mod goldens;
+mod hooks;
 mod overflow;
 mod prompts;
 mod retries;
