@@ -13,7 +13,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 /// Decides as it is told, and notes what it hears.
 #[derive(Debug)]
 pub(super) struct Decider {
-    name: &'static str,
+    pub(super) name: &'static str,
     pub(super) compact: CompactDecision,
     pub(super) navigate: NavigateDecision,
     pub(super) log: Log,
