@@ -26,7 +26,9 @@ mod overflow;
 mod prompts;
 mod retries;
 mod stops;
+mod storing;
 mod threshold;
+mod tools;
 
 /// A harness, its model, and all it told, one short line per event.
 struct Bed {
