@@ -18,7 +18,7 @@ use crate::event::SessionEvent;
 use crate::message::AgentMessage;
 use crate::queue::QueuedMessages;
 use crate::resources::{ResourceDiagnostic, Resources};
-use crate::session::{Diagnostic, Session, SessionError};
+use crate::session::{Diagnostic, EntryKind, Session, SessionError};
 use crate::tool::Tool;
 
 mod change;
@@ -37,9 +37,9 @@ mod tests;
 mod tools;
 mod verdict;
 
-pub use crate::compaction::ContextUsage;
+pub use crate::compaction::{CompactionResult, ContextUsage};
 pub use crate::retry::RetrySettings;
-pub use compact::{CompactionFailure, CompactionResult};
+pub use compact::CompactionFailure;
 pub use listener::{SessionListener, SessionListenerId};
 pub use navigate::{NavigateOptions, Navigation, NavigationFailure};
 pub use operation::Operation;
@@ -122,11 +122,16 @@ where
 /// Why a harness did not do as told.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
-    /// A prompt, a compaction or a navigation is on; see [`Harness::operation`].
+    /// A prompt cannot begin meanwhile; see [`Harness::operation`].
     #[error(
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     )]
     Busy,
+    /// A compaction or a navigation cannot begin meanwhile.
+    #[error("Another operation is on: {0}")]
+    Occupied(Operation),
+    #[error("Entries of type {0} are not appended; they are made by what they record")]
+    NotAppended(EntryKind),
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// Something is not on disk. It is kept, and written before whatever comes next.
@@ -292,9 +297,7 @@ impl Harness {
 
     /// Gives up waiting for the next attempt; the failed answer is then final.
     pub fn abort_retry(&self) {
-        if let Some(ongoing) = &self.inner.state().ongoing {
-            ongoing.tokens.wait.cancel();
-        }
+        self.inner.end_wait();
     }
 
     /// Whether a prompt, a compaction or a navigation is on.

@@ -106,19 +106,26 @@ impl Harness {
         Ok(self.inner.store(body).map(drop)?)
     }
 
-    /// Adds an entry that is no message of a run. Custom entries and context edits are told as
-    /// events; an edit counts from the next prompt. Messages are added with [`Self::add_message`].
+    /// Adds an entry that says nothing to the model: of an extension, of usage, an edit of the
+    /// context, of a type of one's own. Custom entries and edits are told as events; an edit counts
+    /// from the next prompt. Messages are added with [`Self::add_message`], summaries with
+    /// [`Self::compact`] and [`Self::navigate`].
     ///
     /// # Errors
-    /// The entry is not on disk yet.
+    /// The entry would say something to the model, or is not on disk yet.
     pub async fn append(&self, body: EntryBody) -> Result<Arc<Entry>, HarnessError> {
+        match body.kind() {
+            kind @ (EntryKind::Message
+            | EntryKind::CustomMessage
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary) => return Err(HarnessError::NotAppended(kind)),
+            EntryKind::ContextEdit => self.inner.state().is_stale = true,
+            _ => {}
+        }
         let entry = self.inner.store(body)?;
         if matches!(entry.kind, EntryKind::Custom | EntryKind::ContextEdit) {
             let entry = entry.as_ref().clone();
             self.inner.tell(SessionEvent::EntryAppended { entry }).await;
-        }
-        if entry.kind == EntryKind::ContextEdit {
-            self.inner.state().is_stale = true;
         }
         Ok(entry)
     }
@@ -129,8 +136,12 @@ impl Harness {
     /// The entry is not on disk yet.
     pub fn add_message(&self, message: AgentMessage) -> Result<(), HarnessError> {
         self.inner.load();
-        self.inner.state().held.push(message);
-        if !self.is_busy() {
+        let is_idle = {
+            let mut state = self.inner.state();
+            state.held.push(message);
+            state.ongoing.is_none()
+        };
+        if is_idle {
             self.inner.flush_held();
         }
         self.inner.all_stored()

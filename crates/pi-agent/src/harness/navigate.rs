@@ -142,7 +142,9 @@ impl Inner {
 
     fn branch_left(&self, place: &Place) -> Result<BranchPreparation, NavigationFailure> {
         let window = self.agent.model().context_window;
-        let budget = window.saturating_sub(self.state().settings.branch_summary.reserve_tokens);
+        let reserve = self.state().settings.branch_summary.reserve_tokens;
+        // 0 would be no limit at all: right only for a window nobody knows.
+        let budget = if window == 0 { 0 } else { window.saturating_sub(reserve).max(1) };
         let prepared = prepare_branch(&self.session(), place.leaf.as_deref(), budget);
         prepared.map_err(|error| NavigationFailure::Session(Arc::new(error)))
     }
@@ -162,7 +164,8 @@ impl Inner {
             Some(text) => SummaryInstructions::Focus(text),
             None => SummaryInstructions::Usual,
         };
-        let summarizer = self.summarizer(SummarySource::BranchSummary, cancel).await;
+        let model = self.agent.model();
+        let summarizer = self.summarizer(SummarySource::BranchSummary, &model, cancel).await;
         let summarizer = summarizer.ok_or(NavigationFailure::Cancelled)?;
         match summarize_branch(preparation, instructions, &summarizer).await {
             Ok(summary) => Ok(Some(summary)),

@@ -28,6 +28,8 @@ pub(super) struct State {
     /// Messages that came beside a prompt and wait for its end.
     pub(super) held: Vec<AgentMessage>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Those of the session's entries that have been told; every reading finds them again.
+    told_diagnostics: Vec<Diagnostic>,
     /// Whether the agent holds the session's conversation. A session that is only looked at is
     /// never read through.
     is_loaded: bool,
@@ -81,6 +83,7 @@ impl State {
             prompt: PromptState::default(),
             held: Vec::new(),
             diagnostics: Vec::new(),
+            told_diagnostics: Vec::new(),
             is_loaded: false,
             is_stale: false,
             recorded_model: session.last_model(),
@@ -158,7 +161,12 @@ impl Inner {
         state.prompt = context.prompt;
         state.recorded_model = context.model;
         state.recorded_level = context.thinking_level;
-        state.diagnostics.append(&mut context.diagnostics);
+        for found in context.diagnostics {
+            if !state.told_diagnostics.contains(&found) {
+                state.told_diagnostics.push(found.clone());
+                state.diagnostics.push(found);
+            }
+        }
         state.is_stale = false;
         if !std::mem::replace(&mut state.is_loaded, true)
             && let Some(active) = state.tools.restore(context.active_tools.as_deref())
