@@ -50,11 +50,15 @@ impl Pair {
         finished(Program::new(&self.reference, &self.bed.scratch).args(args)).await
     }
 
-    /// The other program with a session open, taking commands.
-    pub(super) fn theirs_on(&self, file: &Path) -> Rpc {
-        let program = Program::new(&self.reference, &self.bed.scratch);
-        let args = ["--mode", "rpc", "--session", file.to_str().unwrap()];
+    /// The other program, taking commands.
+    pub(super) fn rpc(&self, args: &[&str]) -> Rpc {
+        let program = Program::new(&self.reference, &self.bed.scratch).args(["--mode", "rpc"]);
         Rpc { running: program.args(args).talk().start(), calls: 0 }
+    }
+
+    /// The same with a session open.
+    pub(super) fn theirs_on(&self, file: &Path) -> Rpc {
+        self.rpc(&["--session", file.to_str().unwrap()])
     }
 
     /// A copy that one of the two may change, out of sight of `--continue`.
@@ -75,6 +79,12 @@ impl Pair {
     pub(super) fn last_body(&self) -> Value {
         self.bed.bodies().pop().unwrap()
     }
+}
+
+/// The lines of a file, without those that cannot be read.
+pub(super) fn lines(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// What a run of either program without complaint leaves.

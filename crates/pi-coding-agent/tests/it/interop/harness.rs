@@ -40,9 +40,13 @@ pub(super) async fn compacted_by_us(file: &Path) -> Compacted {
     let (harness, model) = harness(file, &["SUMMARY", "SUMMARY"]);
     harness.compact(None).await.unwrap();
     let entry = harness.with_session(|session| session.leaf().unwrap().json().into_owned());
+    Compacted { entry: serde_json::from_str(&entry).unwrap(), material: materials(&model) }
+}
+
+/// The [`material`] of all requests of a scripted model.
+pub(super) fn materials(model: &FauxProvider) -> Vec<String> {
     let texts: Vec<String> = model.contexts().iter().map(user_text).collect();
-    let material = texts.iter().flat_map(|text| quoted(text)).collect();
-    Compacted { entry: serde_json::from_str(&entry).unwrap(), material }
+    texts.iter().flat_map(|text| quoted(text)).collect()
 }
 
 fn user_text(context: &Context) -> String {

@@ -12,7 +12,7 @@ use super::harness::{compacted_by_us, material};
 use super::view::{assert_same, assert_same_view, told};
 
 /// A home with one session: a tool call, a compaction, a name, and an entry of every other type.
-async fn pair(model: &str) -> Option<(Pair, PathBuf)> {
+pub(super) async fn pair(model: &str) -> Option<(Pair, PathBuf)> {
     let turns = [
         Turn::tool("call_1", "read", json!({"path": "a.txt"})),
         Turn::from("Answer alpha."),
