@@ -215,13 +215,29 @@ impl Agent {
     pub fn continue_run(&self) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
         self.run(|state| match state.messages.iter().rfind(|message| message.is_turn()) {
             None => Err(AgentError::NothingToContinue),
-            Some(AgentMessage::Assistant(_)) => {
-                let is_queued = state.queues.reserve(QueueKind::Steering)
-                    || state.queues.reserve(QueueKind::FollowUp);
-                if is_queued { Ok(Vec::new()) } else { Err(AgentError::AnswerLast) }
-            }
+            Some(AgentMessage::Assistant(_)) => go_on_with_queued(state),
             Some(_) => Ok(Vec::new()),
         })
+    }
+
+    /// Goes on with what is queued, whatever the last message is.
+    ///
+    /// # Errors
+    /// A run is on already, or nothing is queued.
+    pub(crate) fn run_queued(
+        &self,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
+        self.run(go_on_with_queued)
+    }
+
+    /// Asks the model once more, whatever the last message is: the request before failed.
+    ///
+    /// # Errors
+    /// A run is on already.
+    pub(crate) fn ask_again(
+        &self,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
+        self.run(|_| Ok(Vec::new()))
     }
 
     /// Queues a message for after the current turn.
@@ -336,5 +352,14 @@ impl Agent {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.inner.state()
+    }
+}
+
+/// Steering messages are set aside by the run itself when it starts.
+fn go_on_with_queued(state: &mut State) -> Result<Vec<AgentMessage>, AgentError> {
+    if state.queues.waits(QueueKind::Steering) || state.queues.reserve(QueueKind::FollowUp) {
+        Ok(Vec::new())
+    } else {
+        Err(AgentError::AnswerLast)
     }
 }

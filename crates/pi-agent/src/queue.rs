@@ -120,6 +120,11 @@ impl Queues {
         QueuedMessages { steering: self.steering.all(), follow_up: self.follow_up.all() }
     }
 
+    /// Whether there is something to reserve.
+    pub(crate) fn waits(&self, kind: QueueKind) -> bool {
+        !self.queue(kind).waiting.is_empty()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()
     }

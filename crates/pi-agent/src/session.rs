@@ -202,7 +202,7 @@ impl Session {
 
     /// The branch's first entry and its parent, where that is not there.
     fn missing_parent(&self) -> Option<(String, String)> {
-        let first = self.branch().first()?.parse().ok()?;
+        let first = self.walk_up().last()?.parse().ok()?;
         Some((first.id.clone(), first.parent_id.clone()?))
     }
 
@@ -273,12 +273,12 @@ impl Session {
     /// Provider and id of the model last chosen or last heard on the branch; reads no more of it
     /// than needed.
     pub fn last_model(&self) -> Option<(String, String)> {
-        context::last_model(&self.branch())
+        context::last_model(self.walk_up())
     }
 
     /// The thinking level last chosen on the branch.
     pub fn last_thinking_level(&self) -> Option<ThinkingLevel> {
-        context::last_thinking_level(&self.branch())
+        context::last_thinking_level(self.walk_up())
     }
 
     /// What the model is told at the leaf.
@@ -326,6 +326,8 @@ fn write_error(path: Option<&Path>, source: io::Error) -> SessionError {
 mod context_tests;
 #[cfg(test)]
 mod locate_tests;
+#[cfg(test)]
+mod storage_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -220,6 +220,7 @@ impl Inner {
     ) -> Result<SuppliedCompaction, CompactionFailure> {
         let source = SummarySource::Compaction { reason: job.reason };
         let summarizer = self.summarizer(source, job.cancel).await;
+        let summarizer = summarizer.ok_or(CompactionFailure::Cancelled)?;
         let summary = summarize(preparation, job.instructions, &summarizer).await;
         let summary = summary.map_err(|error| match error {
             SummaryError::Cancelled => CompactionFailure::Cancelled,
@@ -260,17 +261,17 @@ impl Inner {
         PromptState::default().patch_to(&state.prompt.sections, &tools)
     }
 
-    /// Asks the current model, with its key.
+    /// Asks the current model, with its key. `None`: cancelled before the key was there.
     pub(super) async fn summarizer(
         &self,
         source: SummarySource,
         cancel: &CancellationToken,
-    ) -> Summarizer {
+    ) -> Option<Summarizer> {
         let model = self.agent.model();
         let mut options = self.agent.options();
-        let key = self.agent.hooks().get_api_key(&model).await;
+        let key = cancel.run_until_cancelled(self.agent.hooks().get_api_key(&model)).await?;
         options.base.api_key = key.or(options.base.api_key);
-        Summarizer {
+        Some(Summarizer {
             stream: self.agent.stream(),
             model,
             thinking_level: self.agent.thinking_level(),
@@ -278,7 +279,7 @@ impl Inner {
             retry: self.state().settings.retry,
             cancel: cancel.clone(),
             listener: Arc::new(RetryTeller { inner: self.this.clone(), source }),
-        }
+        })
     }
 }
 

@@ -163,6 +163,7 @@ impl Inner {
             None => SummaryInstructions::Usual,
         };
         let summarizer = self.summarizer(SummarySource::BranchSummary, cancel).await;
+        let summarizer = summarizer.ok_or(NavigationFailure::Cancelled)?;
         match summarize_branch(preparation, instructions, &summarizer).await {
             Ok(summary) => Ok(Some(summary)),
             Err(SummaryError::Cancelled) => Err(NavigationFailure::Cancelled),

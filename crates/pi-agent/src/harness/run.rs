@@ -73,14 +73,20 @@ async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome
     inner.compact_if_needed(&inner.agent.model(), &tokens.cancel).await;
     inner.record_model();
     inner.record_thinking_level();
-    if messages.is_empty() {
-        inner.drive(inner.agent.continue_run(), &tokens).await?;
-    } else {
+    if !messages.is_empty() {
         let prompts = inner.system_patch().into_iter().chain(messages).collect();
         inner.drive(inner.agent.prompt(prompts), &tokens).await?;
-    }
-    while inner.has_more(&tokens).await {
+    } else if inner.agent.has_queued_messages() {
+        inner.drive(inner.agent.run_queued(), &tokens).await?;
+    } else {
         inner.drive(inner.agent.continue_run(), &tokens).await?;
+    }
+    loop {
+        match inner.next(&tokens).await {
+            Next::Again => inner.drive(inner.agent.ask_again(), &tokens).await?,
+            Next::Queued => inner.drive(inner.agent.run_queued(), &tokens).await?,
+            Next::Nothing => break,
+        }
     }
     inner.flush_held();
     let Progress { last_answer, unrecovered, .. } = std::mem::take(&mut inner.state().progress);
@@ -91,6 +97,15 @@ async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome
     inner.tell(SessionEvent::AgentSettled { aborted }).await;
     let unstored = inner.state().storage_error.clone();
     Ok(RunOutcome { answer, aborted, unstored, unrecovered })
+}
+
+/// What follows a run of the agent within the same prompt.
+enum Next {
+    /// The request that failed is sent again.
+    Again,
+    /// Queued messages are delivered.
+    Queued,
+    Nothing,
 }
 
 impl Inner {
@@ -112,8 +127,8 @@ impl Inner {
         Ok(ended?)
     }
 
-    /// Does what the run that ended asks for; `true` when there is to be another.
-    async fn has_more(&self, tokens: &Tokens) -> bool {
+    /// Does what the run that ended asks for.
+    async fn next(&self, tokens: &Tokens) -> Next {
         let verdict = std::mem::take(&mut self.state().progress.verdict);
         match verdict {
             Verdict::Retry { delay_ms, max_attempts, error } => {
@@ -126,17 +141,21 @@ impl Inner {
                 };
                 self.tell(start).await;
                 self.omit_last_answer().await;
-                self.wait(Duration::from_millis(delay_ms), tokens).await
+                let waited = self.wait(Duration::from_millis(delay_ms), tokens).await;
+                return if waited { Next::Again } else { Next::Nothing };
             }
             Verdict::Overflow { retry } => {
-                self.recover(retry, tokens).await || (!retry && self.has_queued(tokens))
+                let recovered = self.recover(retry, tokens).await;
+                if retry {
+                    return if recovered { Next::Again } else { Next::Nothing };
+                }
             }
+            // What was aborted is looked at before the next prompt.
             Verdict::Final => {
-                // What was aborted is looked at before the next prompt.
                 self.compact_if_needed(&self.agent.model(), &tokens.cancel).await;
-                self.has_queued(tokens)
             }
         }
+        if self.has_queued(tokens) { Next::Queued } else { Next::Nothing }
     }
 
     fn has_queued(&self, tokens: &Tokens) -> bool {
@@ -185,8 +204,8 @@ impl Inner {
         waited
     }
 
-    /// Takes a failed answer out of the context. It stays in the file, followed by an edit that
-    /// says so.
+    /// Takes a failed answer out of the context, with the results of its calls. It stays in the
+    /// file, followed by an edit that says so.
     async fn omit_last_answer(&self) {
         let Some(failed) = self.state().progress.last_answer.clone() else { return };
         let mut messages = self.agent.messages().as_ref().clone();
@@ -194,7 +213,11 @@ impl Inner {
             matches!(message, AgentMessage::Assistant(m) if Arc::ptr_eq(m, &failed.message))
         });
         if let Some(place) = place {
-            messages.remove(place);
+            let later = messages.split_off(place).into_iter().skip(1);
+            let is_own = |id: &str| failed.message.tool_calls().any(|call| call.id == id);
+            messages.extend(later.filter(|message| {
+                !matches!(message, AgentMessage::ToolResult(m) if is_own(&m.tool_call_id))
+            }));
             self.agent.set_messages(messages);
         }
         let Some(target_id) = failed.entry_id else { return };

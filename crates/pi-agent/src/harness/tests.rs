@@ -6,28 +6,68 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_ai::faux::{FauxBlock, FauxProvider, FauxTurn};
-use pi_ai::{AssistantMessage, StopReason, Tool as Definition};
+use pi_ai::faux::{FauxBlock, FauxProvider, FauxTurn, FauxUsage};
+use pi_ai::{AssistantMessage, Model, StopReason, ThinkingLevel, Tool as Definition};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::*;
+use crate::compaction::CompactionSettings;
 use crate::message::BashExecutionMessage;
 use crate::session::{EntryBody, new_session_id};
 use crate::tool::{ToolCallInput, ToolError, ToolOutput};
 
+mod compaction;
 mod goldens;
+mod overflow;
 mod prompts;
 mod retries;
 mod stops;
+mod threshold;
 
 /// A harness, its model, and all it told, one short line per event.
 struct Bed {
     harness: Harness,
     model: FauxProvider,
     ear: Arc<Ear>,
+    plan: Plan,
     dir: tempfile::TempDir,
 }
+
+/// What a harness is made with.
+#[derive(Clone)]
+struct Plan {
+    model: Model,
+    compaction: CompactionSettings,
+    tools: Vec<Arc<dyn Tool>>,
+    /// `None`: all.
+    active: Option<ActiveTools>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            model: FauxProvider::model(),
+            compaction: CompactionSettings::default(),
+            tools: Vec::new(),
+            active: None,
+        }
+    }
+}
+
+impl Plan {
+    /// A window of 100,000 tokens that is full above [`LIMIT`], and a compaction that keeps about
+    /// 100: one [`long`] message.
+    fn small() -> Self {
+        let model = Model { context_window: 100_000, ..FauxProvider::model() };
+        let compaction =
+            CompactionSettings { keep_recent_tokens: 100, ..CompactionSettings::default() };
+        Self { model, compaction, ..Self::default() }
+    }
+}
+
+/// Most tokens of [`Plan::small`] that need no compaction.
+const LIMIT: u64 = 100_000 - 16_384;
 
 /// Ends the wait of every test that would hang.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,37 +78,57 @@ impl Bed {
     }
 
     fn with_tools(turns: impl IntoIterator<Item = FauxTurn>, tools: Vec<Arc<dyn Tool>>) -> Self {
+        Self::of(Plan { tools, ..Plan::default() }, turns)
+    }
+
+    /// A bed of [`Plan::small`].
+    fn small(turns: impl IntoIterator<Item = FauxTurn>) -> Self {
+        Self::of(Plan::small(), turns)
+    }
+
+    fn of(plan: Plan, turns: impl IntoIterator<Item = FauxTurn>) -> Self {
         let dir = tempfile::tempdir().expect("temp dir");
         let session = Session::create(dir.path(), Path::new("/w"), new_session_id(), None);
-        Self::on(session.expect("session"), dir, turns, tools)
+        Self::on(session.expect("session"), dir, plan, turns)
     }
 
     fn on(
         session: Session,
         dir: tempfile::TempDir,
+        plan: Plan,
         turns: impl IntoIterator<Item = FauxTurn>,
-        tools: Vec<Arc<dyn Tool>>,
     ) -> Self {
         let model = FauxProvider::new(turns.into_iter().collect());
         let stream = Arc::new(model.protocols());
-        let mut agent = AgentConfig::new(Arc::new(FauxProvider::model()), stream);
-        agent.tools = tools;
+        let mut agent = AgentConfig::new(Arc::new(plan.model.clone()), stream);
+        agent.tools.clone_from(&plan.tools);
+        let usual = HarnessConfig::new(agent, session);
         let harness = Harness::new(HarnessConfig {
             prompt: Arc::new(sections),
             retry: RetrySettings { base_delay_ms: 1, ..RetrySettings::default() },
-            ..HarnessConfig::new(agent, session)
+            compaction: CompactionPolicy {
+                settings: plan.compaction,
+                ..CompactionPolicy::default()
+            },
+            active_tools: plan.active.clone().unwrap_or_else(|| usual.active_tools.clone()),
+            ..usual
         });
         let ear = Arc::new(Ear::default());
         harness.subscribe(Arc::clone(&ear) as Arc<dyn SessionListener>);
-        Self { harness, model, ear, dir }
+        Self { harness, model, ear, plan, dir }
     }
 
     /// The same file, opened by another harness.
     fn reopened(self, turns: impl IntoIterator<Item = FauxTurn>) -> Self {
+        let plan = self.plan.clone();
+        self.reopened_as(plan, turns)
+    }
+
+    fn reopened_as(self, plan: Plan, turns: impl IntoIterator<Item = FauxTurn>) -> Self {
         let path = self.path();
         drop(self.harness);
         let session = Session::open(&path, Path::new("/w")).expect("opens").0;
-        Self::on(session, self.dir, turns, vec![])
+        Self::on(session, self.dir, plan, turns)
     }
 
     async fn prompt(&self, text: &str) -> RunOutcome {
@@ -83,6 +143,40 @@ impl Bed {
         let harness = self.harness.clone();
         let blocks = vec![InputBlock::text(text)];
         tokio::spawn(async move { harness.prompt(blocks).await })
+    }
+
+    /// Two turns of one [`long`] message each, `ALPHA` and `BETA`; a compaction keeps the second,
+    /// which begins with line 6 of the file.
+    async fn two_turns(&self) {
+        self.model_says(["A.", "B."]);
+        self.prompt(&long("ALPHA")).await;
+        self.prompt(&long("BETA")).await;
+        self.told();
+    }
+
+    fn model_says<T: Into<FauxTurn>>(&self, turns: impl IntoIterator<Item = T>) {
+        turns.into_iter().for_each(|turn| self.model.push(turn));
+    }
+
+    async fn compact(&self) -> Result<CompactionResult, HarnessError> {
+        let compaction = self.harness.compact(None);
+        tokio::time::timeout(PATIENCE, compaction).await.expect("in time")
+    }
+
+    fn spawn_compact(&self) -> tokio::task::JoinHandle<Result<CompactionResult, HarnessError>> {
+        let harness = self.harness.clone();
+        tokio::spawn(async move { harness.compact(None).await })
+    }
+
+    /// Where the next entry will hang; empty before every entry.
+    fn leaf(&self) -> String {
+        let leaf = |session: &Session| session.leaf().map(|leaf| leaf.id().to_owned());
+        self.harness.with_session(leaf).unwrap_or_default()
+    }
+
+    /// Id of the entry in line `line` of the file; the header is line 0.
+    fn id(&self, line: usize) -> String {
+        text(&self.lines()[line]["id"]).to_owned()
     }
 
     /// What was told since this was last asked.
@@ -101,6 +195,16 @@ impl Bed {
         text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
+    /// The file, byte for byte.
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).expect("file")
+    }
+
+    /// The message, or the last messages, as JSON without their times.
+    fn context(&self) -> Vec<Value> {
+        self.harness.messages().iter().map(without_times).collect()
+    }
+
     fn entries(&self) -> Vec<String> {
         self.lines().iter().map(entry_outline).collect()
     }
@@ -113,6 +217,38 @@ impl Bed {
         };
         self.model.contexts().iter().map(roles).collect()
     }
+
+    /// The messages of request `index` as JSON text.
+    fn sent(&self, index: usize) -> String {
+        let messages = self.model.contexts().swap_remove(index).messages;
+        let messages: Vec<_> = messages.into_iter().map(AgentMessage::from).collect();
+        serde_json::to_string(&messages).expect("JSON")
+    }
+}
+
+fn without_times(message: &AgentMessage) -> Value {
+    let mut json = serde_json::to_value(message).expect("JSON");
+    json.as_object_mut().expect("object").remove("timestamp");
+    json
+}
+
+/// A text of about 110 tokens.
+fn long(mark: &str) -> String {
+    format!("{mark} {}", "word ".repeat(90))
+}
+
+/// An answer for which the provider counted `tokens` in all, 10 of them its own.
+fn counted(answer: &str, tokens: u64) -> FauxTurn {
+    with_count(FauxTurn::text(answer), tokens)
+}
+
+fn with_count(turn: FauxTurn, tokens: u64) -> FauxTurn {
+    turn.with_usage(FauxUsage { input: tokens - 10, output: 10, ..FauxUsage::default() })
+}
+
+/// Says a word and then nothing until the request is cancelled.
+fn hanging() -> FauxTurn {
+    FauxTurn { hang: true, ..FauxTurn::text("PART") }
 }
 
 fn sections(tools: &[Arc<dyn Tool>]) -> IndexMap<String, String> {
@@ -180,6 +316,22 @@ fn outline(event: &Value) -> String {
         }
         "auto_retry_end" => format!("{} {}", event["success"], event["attempt"]),
         "queue_update" => format!("{} {}", event["steering"], event["followUp"]),
+        "compaction_start" => text(&event["reason"]).to_owned(),
+        "compaction_end" => {
+            let result = match (&event["result"], &event["aborted"], text(&event["errorMessage"])) {
+                (Value::Null, Value::Bool(true), "") => "aborted",
+                (Value::Null, Value::Bool(false), error) => error,
+                (Value::Object(_), Value::Bool(false), "") => "done",
+                _ => "contradicts itself",
+            };
+            format!("{} {result} retry={}", text(&event["reason"]), event["willRetry"])
+        }
+        "summarization_retry_scheduled" => {
+            format!("{} of {} in {}", event["attempt"], event["maxAttempts"], event["delayMs"])
+        }
+        "summarization_retry_attempt_start" => {
+            format!("{} {}", text(&event["source"]), text(&event["reason"]))
+        }
         "entry_appended" => text(&event["entry"]["type"]).to_owned(),
         "agent_settled" => format!("aborted={}", event["aborted"]),
         "thinking_level_changed" => text(&event["level"]).to_owned(),

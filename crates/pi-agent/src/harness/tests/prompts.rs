@@ -1,5 +1,3 @@
-use pi_ai::{Model, ThinkingLevel};
-
 use super::*;
 
 #[tokio::test]
@@ -102,7 +100,7 @@ async fn an_old_session_gets_a_level_when_opened_and_the_prompt_with_the_next_me
     );
     fs::write(&path, old).expect("write");
     let session = Session::open(&path, Path::new("/w")).expect("opens").0;
-    let bed = Bed::on(session, dir, [FauxTurn::text("Hi.")], vec![]);
+    let bed = Bed::on(session, dir, Plan::default(), [FauxTurn::text("Hi.")]);
     assert_eq!(bed.entries()[3..], ["thinking_level_change"]);
     bed.prompt("Hello").await;
     assert_eq!(bed.entries()[4..], ["system", "user", "assistant"]);
@@ -239,7 +237,7 @@ async fn what_could_not_be_written_is_written_first_later() {
     fs::write(&folder, "in the way").expect("write");
     let session = Session::create(&folder, Path::new("/w"), new_session_id(), None);
     let turns = ["1", "2"].map(FauxTurn::text);
-    let bed = Bed::on(session.expect("session"), dir, turns, vec![]);
+    let bed = Bed::on(session.expect("session"), dir, Plan::default(), turns);
     let outcome = bed.prompt("one").await;
     assert_eq!(stop_of(&outcome), StopReason::Stop, "the answer is not lost with its record");
     let error = outcome.unstored.expect("not stored").to_string();

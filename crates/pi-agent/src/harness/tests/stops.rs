@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn hanging() -> FauxTurn {
-    FauxTurn { hang: true, ..FauxTurn::text("PART") }
-}
-
 /// Every tool call on disk has its result on disk.
 fn assert_answered(bed: &Bed) {
     let lines = bed.lines();
