@@ -280,7 +280,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_is_talked_to_line_by_line() {
         let scratch = Scratch::new().unwrap();
-        let mut running = shell(&scratch, "while read x; do echo got $x; done; echo end").talk().start();
+        let mut running =
+            shell(&scratch, "while read x; do echo got $x; done; echo end").talk().start();
         for word in ["a", "b"] {
             running.send(word).await;
             assert_eq!(running.line_with(word).await, format!("got {word}\n"));

@@ -1,6 +1,8 @@
 //! Tests of the crate from outside.
 
 #[cfg(test)]
+mod branches;
+#[cfg(test)]
 mod child;
 #[cfg(test)]
 mod examples;

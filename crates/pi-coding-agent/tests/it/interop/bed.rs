@@ -113,6 +113,11 @@ impl Rpc {
         response["data"].take()
     }
 
+    /// Goes to another session.
+    pub(super) async fn switch(&mut self, file: &Path) {
+        self.call(json!({"type": "switch_session", "sessionPath": file})).await;
+    }
+
     pub(super) async fn get(&mut self, what: &str) -> Value {
         self.call(json!({"type": format!("get_{what}")})).await
     }

@@ -85,8 +85,7 @@ async fn a_branch_is_left_alike_by_either() {
         assert_same("request", &json!(their_material), &json!(our_material));
         let count = lines(&file).len();
         assert_same("entries", &added(&theirs, count), &added(&ours, count));
-        assert_same_view(&pair, &ours).await;
-        assert_same_view(&pair, &theirs).await;
+        assert_same_view(&pair, &[&ours, &theirs]).await;
     }
 }
 
@@ -100,7 +99,11 @@ async fn a_conversation_that_came_back_goes_on_with_the_same_request_in_either()
             let copy = pair.copy(&file, &format!("{is_ours}.jsonl"));
             pair.bed.server.push("Answer gamma.");
             let args = ["--session", copy.to_str().unwrap(), "-p", "GAMMA"];
-            if is_ours { pair.ours(&args).await } else { pair.theirs(&args).await };
+            if is_ours {
+                pair.ours(&args).await
+            } else {
+                pair.theirs(&args).await
+            };
             requests.push(told(&pair.last_body()));
         }
         assert_same("request", &requests[0], &requests[1]);

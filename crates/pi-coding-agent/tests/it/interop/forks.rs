@@ -54,8 +54,7 @@ async fn a_fork_before_a_prompt_is_the_same_made_by_either() {
     let theirs = their_fork(&pair, &file, json!({"type": "fork", "entryId": gamma})).await;
     let ours = our_fork(&pair, &file, ForkPoint::Before(&gamma));
     assert_same("fork", &comparable(&theirs), &comparable(&ours));
-    assert_same_view(&pair, &ours).await;
-    assert_same_view(&pair, &theirs).await;
+    assert_same_view(&pair, &[&ours, &theirs]).await;
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
@@ -65,8 +64,7 @@ async fn a_clone_is_the_same_made_by_either() {
     let theirs = their_fork(&pair, &file, json!({"type": "clone"})).await;
     let ours = our_fork(&pair, &file, ForkPoint::Leaf);
     assert_same("clone", &comparable(&theirs), &comparable(&ours));
-    assert_same_view(&pair, &ours).await;
-    assert_same_view(&pair, &theirs).await;
+    assert_same_view(&pair, &[&ours, &theirs]).await;
 }
 
 #[tokio::test]
@@ -82,9 +80,14 @@ async fn a_fork_from_the_command_line_is_the_same_made_by_either() {
     for is_ours in [false, true] {
         let id = if is_ours { "by-us" } else { "by-them" };
         let args = ["--fork", file.to_str().unwrap(), "--session-id", id, "-p", "on"];
-        if is_ours { pair.ours(&args).await } else { pair.theirs(&args).await };
+        if is_ours {
+            pair.ours(&args).await
+        } else {
+            pair.theirs(&args).await
+        };
         let files = pair.bed.scratch.session_files().unwrap().into_iter();
-        let mut files = files.filter(|file| file.to_str().unwrap().ends_with(&format!("_{id}.jsonl")));
+        let mut files =
+            files.filter(|file| file.to_str().unwrap().ends_with(&format!("_{id}.jsonl")));
         forks.push(files.next().unwrap());
     }
     let copied = lines(&file).len();
@@ -94,7 +97,5 @@ async fn a_fork_from_the_command_line_is_the_same_made_by_either() {
         lines
     };
     assert_same("fork", &comparable(&forks[0]), &comparable(&forks[1]));
-    for fork in &forks {
-        assert_same_view(&pair, fork).await;
-    }
+    assert_same_view(&pair, &[&forks[0], &forks[1]]).await;
 }

@@ -22,7 +22,11 @@ pub(super) fn harness(file: &Path, answers: &[&str]) -> (Harness, FauxProvider) 
     let agent = AgentConfig::new(Arc::new(FauxProvider::model()), Arc::new(model.protocols()));
     let mut config = HarnessConfig::new(agent, session);
     config.compaction = CompactionPolicy {
-        settings: CompactionSettings { enabled: true, reserve_tokens: 8000, keep_recent_tokens: 300 },
+        settings: CompactionSettings {
+            enabled: true,
+            reserve_tokens: 8000,
+            keep_recent_tokens: 300,
+        },
         ..CompactionPolicy::default()
     };
     (Harness::new(config), model)

@@ -6,7 +6,7 @@ use pi_test::Normalizer;
 use serde_json::{Value, json};
 
 use super::bed::{Pair, SMALL, lines};
-use super::view::{assert_same, assert_same_messages, assert_same_view};
+use super::view::{assert_same, assert_same_here, assert_same_messages};
 
 fn message(role: &str, words: &str) -> Value {
     let mut message = json!({"role": role, "timestamp": 1_748_772_001_000_i64,
@@ -83,21 +83,22 @@ fn normal(file: &Path) -> Value {
 async fn an_old_file_becomes_the_same_in_either() {
     let Some(pair) = Pair::new(SMALL[0], [""; 0]).await else { return };
     let ws = pair.bed.scratch.ws();
+    let mut rpc = pair.rpc(&[]);
     for (version, old) in [(1, version_1(&ws)), (2, version_2(&ws))] {
         let old: String = old.iter().map(|line| format!("{line}\n")).collect();
         let write = |name: &str| pair.bed.scratch.write(format!("tmp/{name}"), &old).unwrap();
         let (ours, theirs) = (write("ours.jsonl"), write("theirs.jsonl"));
-        drop(pair.open(&ours));
-        let mut rpc = pair.theirs_on(&theirs);
-        assert_same_messages(&mut rpc, &pair.open(&ours)).await;
-        rpc.end().await;
+        rpc.switch(&theirs).await;
         assert_eq!(lines(&theirs)[0]["version"], 3, "{version}");
+        assert_same_messages(&mut rpc, &pair.open(&ours)).await;
         assert_same("file", &normal(&theirs), &normal(&ours));
-        assert_same_view(&pair, &ours).await;
-        assert_same_view(&pair, &theirs).await;
+        assert_same_here(&mut rpc, &pair.open(&theirs)).await;
+        rpc.switch(&ours).await;
+        assert_same_here(&mut rpc, &pair.open(&ours)).await;
         let told = json!(pair.open(&theirs).context().messages).to_string();
         for (part, is_told) in [("ALPHA", false), ("OLD-SUMMARY", true), ("REMARK", true)] {
             assert_eq!(told.contains(part), is_told, "{version}, {part}: {told}");
         }
     }
+    rpc.end().await;
 }

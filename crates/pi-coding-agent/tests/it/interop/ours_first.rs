@@ -4,20 +4,28 @@ use std::path::{Path, PathBuf};
 
 use pi_agent::session::EntryBody;
 use pi_agent::session::entry::Replacement;
-use pi_test::Turn;
+use pi_test::{Block, Reply, Turn};
 use serde_json::{Map, json};
 
 use super::bed::{Pair, SMALL, full, long};
 use super::harness::{compacted_by_us, material};
-use super::view::{assert_same, assert_same_view, told};
+use super::view::{assert_same, assert_same_here, assert_same_view, told};
 
 /// A home with one session: a tool call, a compaction, a name, and an entry of every other type.
 pub(super) async fn pair(model: &str) -> Option<(Pair, PathBuf)> {
     let turns = [
-        Turn::tool("call_1", "read", json!({"path": "a.txt"})),
-        Turn::from("Answer alpha."),
-        full("Answer beta."),
-        Turn::from("SUMMARY-OF-OURS"),
+        Turn::tool("call_1", "read", json!({"path": "a.txt"})).into(),
+        Reply::from("Answer alpha."),
+        Turn::new([
+            Block::thinking("Hm."),
+            Block::text("Reading again."),
+            Block::tool("call_2", "read", json!({"path": "a.txt"})),
+            Block::tool("call_3", "read", json!({"path": "none.txt"})),
+        ])
+        .into(),
+        Reply::error(529, "overloaded"),
+        full("Answer beta.").into(),
+        Reply::from("SUMMARY-OF-OURS"),
     ];
     let pair = Pair::new(model, turns).await?;
     pair.ours(&["-n", "two programs", "--mode", "json", &long("ALPHA"), &long("BETA")]).await;
@@ -62,7 +70,7 @@ async fn a_session_of_ours_reads_the_same_in_theirs() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
         let before = std::fs::read(&file).unwrap();
-        assert_same_view(&pair, &file).await;
+        assert_same_view(&pair, &[&file]).await;
         assert_eq!(std::fs::read(&file).unwrap(), before, "looking changes nothing");
     }
 }
@@ -91,7 +99,6 @@ async fn theirs_continues_a_session_of_ours_with_the_same_request() {
             assert_eq!(text.contains(part), is_told, "{part}: {text}");
         }
         assert_eq!(pair.bed.session_file(), file, "no file of its own");
-        assert_same_view(&pair, &file).await;
     }
 }
 
@@ -108,12 +115,12 @@ async fn theirs_compacts_a_session_of_ours_as_we_would_and_we_go_on_from_there()
         pair.bed.server.push("SUMMARY-OF-THEIRS");
         let mut theirs = pair.theirs_on(&file);
         let result = theirs.call(json!({"type": "compact"})).await;
+        assert_same_here(&mut theirs, &pair.open(&file)).await;
         theirs.end().await;
         assert_same("request", &json!(material(&pair.last_body())), &json!(ours.material));
         for field in ["firstKeptEntryId", "tokensBefore", "details"] {
             assert_same(field, &result[field], &ours.entry[field]);
         }
-        assert_same_view(&pair, &file).await;
 
         pair.theirs(&["--export", file.to_str().unwrap(), "out.html"]).await;
         let page = pair.bed.scratch.read("ws/out.html").unwrap();
@@ -130,6 +137,6 @@ async fn theirs_compacts_a_session_of_ours_as_we_would_and_we_go_on_from_there()
         ] {
             assert_eq!(request.contains(part), is_told, "{part}: {request}");
         }
-        assert_same_view(&pair, &file).await;
+        assert_same_view(&pair, &[&file]).await;
     }
 }

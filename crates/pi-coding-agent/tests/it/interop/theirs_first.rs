@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_test::Turn;
+use pi_test::{Block, Reply, Turn};
 use serde_json::{Value, json};
 
 use super::bed::{Pair, SMALL, full, lines, long};
@@ -13,10 +13,18 @@ use crate::bed::kinds;
 /// A home with one session: commands of the user's, a tool call, a compaction and a name.
 async fn pair(model: &str) -> Option<(Pair, PathBuf)> {
     let turns = [
-        Turn::tool("call_1", "read", json!({"path": "a.txt"})),
-        Turn::from("Answer alpha."),
-        full("Answer beta."),
-        Turn::from("SUMMARY-OF-THEIRS"),
+        Turn::tool("call_1", "read", json!({"path": "a.txt"})).into(),
+        Reply::from("Answer alpha."),
+        Turn::new([
+            Block::thinking("Hm."),
+            Block::text("Reading again."),
+            Block::tool("call_2", "read", json!({"path": "a.txt"})),
+            Block::tool("call_3", "read", json!({"path": "none.txt"})),
+        ])
+        .into(),
+        Reply::error(529, "overloaded"),
+        full("Answer beta.").into(),
+        Reply::from("SUMMARY-OF-THEIRS"),
     ];
     let pair = Pair::new(model, turns).await?;
     let mut theirs = pair.rpc(&[]);
@@ -36,7 +44,7 @@ async fn a_session_of_theirs_reads_the_same_in_ours() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
         assert_eq!(pair.open(&file).name().as_deref(), Some("two programs"));
-        assert_same_view(&pair, &file).await;
+        assert_same_view(&pair, &[&file]).await;
     }
 }
 
@@ -59,7 +67,6 @@ async fn we_continue_a_session_of_theirs_with_the_same_request() {
             assert_eq!(text.contains(part), is_told, "{part}: {text}");
         }
         assert_eq!(pair.bed.session_file(), file, "no file of its own");
-        assert_same_view(&pair, &file).await;
     }
 }
 
@@ -74,7 +81,11 @@ async fn both_compact_a_session_of_theirs_alike_when_it_grows_too_long() {
             pair.bed.server.push("SUMMARY");
             let prompt = long("GAMMA");
             let args = ["--session", copy.to_str().unwrap(), "-p", &prompt];
-            if is_ours { pair.ours(&args).await } else { pair.theirs(&args).await };
+            if is_ours {
+                pair.ours(&args).await
+            } else {
+                pair.theirs(&args).await
+            };
             outcomes.push(outcome(&pair, &file, &copy));
         }
         assert_same("outcome", &outcomes[0], &outcomes[1]);
@@ -107,8 +118,11 @@ async fn both_take_turns_and_each_compacts_what_the_other_left() {
             pair.bed.server.push(format!("SUMMARY-AFTER-{name}").as_str());
             let prompt = long(name);
             let args = ["-c", "-p", &prompt];
-            if is_ours { pair.ours(&args).await } else { pair.theirs(&args).await };
-            assert_same_view(&pair, &file).await;
+            if is_ours {
+                pair.ours(&args).await
+            } else {
+                pair.theirs(&args).await
+            };
         }
         let previous = material(&pair.last_body()).pop().unwrap();
         assert!(previous.contains("SUMMARY-AFTER-DELTA"), "{previous}");
@@ -123,5 +137,6 @@ async fn both_take_turns_and_each_compacts_what_the_other_left() {
         ] {
             assert_eq!(text.contains(part), is_told, "{part}: {text}");
         }
+        assert_same_view(&pair, &[&file]).await;
     }
 }

@@ -8,13 +8,21 @@ use serde_json::{Value, json};
 
 use super::bed::{Pair, Rpc};
 
-/// Asserts that the other program reads the same out of a file as we do.
-pub(super) async fn assert_same_view(pair: &Pair, file: &Path) {
-    let mut theirs = pair.theirs_on(file);
-    assert_same_messages(&mut theirs, &pair.open(file)).await;
-    assert_same_tree(&mut theirs, &pair.open(file)).await;
-    assert_same_totals(&mut theirs, &pair.open(file)).await;
+/// Asserts that the other program reads the same out of files as we do.
+pub(super) async fn assert_same_view(pair: &Pair, files: &[&Path]) {
+    let mut theirs = pair.rpc(&[]);
+    for file in files {
+        theirs.switch(file).await;
+        assert_same_here(&mut theirs, &pair.open(file)).await;
+    }
     theirs.end().await;
+}
+
+/// The same for the session it has open.
+pub(super) async fn assert_same_here(theirs: &mut Rpc, ours: &Session) {
+    assert_same_messages(theirs, ours).await;
+    assert_same_tree(theirs, ours).await;
+    assert_same_totals(theirs, ours).await;
 }
 
 /// The conversation at the leaf.
