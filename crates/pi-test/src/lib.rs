@@ -29,7 +29,7 @@ pub fn reference_pi() -> Option<PathBuf> {
     chosen("PI_TEST_REFERENCE")
 }
 
-#[expect(clippy::disallowed_methods, reason = "all that tests take from the environment")]
+/// All that tests take from the environment.
 fn chosen(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

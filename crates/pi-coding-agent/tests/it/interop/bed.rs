@@ -15,6 +15,15 @@ pub(super) const SMALL: [&str; 2] = ["fx-anthropic/m-small", "fx-openai/m-small"
 pub(super) const MANY: Tokens =
     Tokens { input: 25_000, output: 500, cache_read: 0, cache_write: 0, reasoning: 0 };
 
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Side {
+    Ours,
+    Theirs,
+}
+
+/// What they do is what is expected of us.
+pub(super) const SIDES: [Side; 2] = [Side::Theirs, Side::Ours];
+
 pub(super) struct Pair {
     pub(super) bed: Bed,
     reference: PathBuf,
@@ -42,6 +51,14 @@ impl Pair {
         Some(Self { bed, reference })
     }
 
+    /// Runs one of the two, which must have nothing to complain of.
+    pub(super) async fn run(&self, side: Side, args: &[&str]) -> Ended {
+        match side {
+            Side::Ours => self.ours(args).await,
+            Side::Theirs => self.theirs(args).await,
+        }
+    }
+
     pub(super) async fn ours(&self, args: &[&str]) -> Ended {
         finished(self.bed.pi(args.iter().copied())).await
     }
@@ -61,9 +78,9 @@ impl Pair {
         self.rpc(&["--session", file.to_str().unwrap()])
     }
 
-    /// A copy that one of the two may change, out of sight of `--continue`.
-    pub(super) fn copy(&self, file: &Path, name: &str) -> PathBuf {
-        let copy = self.bed.scratch.tmp().join(name);
+    /// A copy for one of the two to change, out of sight of `--continue`.
+    pub(super) fn copy(&self, file: &Path, side: Side) -> PathBuf {
+        let copy = self.bed.scratch.tmp().join(format!("{side:?}.jsonl"));
         std::fs::copy(file, &copy).unwrap();
         copy
     }

@@ -6,7 +6,7 @@ use pi_agent::harness::NavigateOptions;
 use pi_test::Turn;
 use serde_json::{Value, json};
 
-use super::bed::{Pair, SMALL, lines};
+use super::bed::{Pair, SIDES, SMALL, Side, lines};
 use super::harness::{harness, material, materials};
 use super::view::{assert_same, assert_same_view, told};
 use crate::bed::text;
@@ -79,7 +79,7 @@ fn added(file: &Path, count: usize) -> Value {
 async fn a_branch_is_left_alike_by_either() {
     for model in SMALL {
         let Some((pair, file, target)) = source(model).await else { return };
-        let (ours, theirs) = (pair.copy(&file, "ours.jsonl"), pair.copy(&file, "theirs.jsonl"));
+        let (ours, theirs) = (pair.copy(&file, Side::Ours), pair.copy(&file, Side::Theirs));
         let our_material = left_by_us(&ours, &target).await;
         let their_material = left_by_them(&pair, &theirs, &target).await;
         assert_same("request", &json!(their_material), &json!(our_material));
@@ -95,15 +95,11 @@ async fn a_conversation_that_came_back_goes_on_with_the_same_request_in_either()
         let Some((pair, file, target)) = source(model).await else { return };
         left_by_us(&file, &target).await;
         let mut requests = Vec::new();
-        for is_ours in [false, true] {
-            let copy = pair.copy(&file, &format!("{is_ours}.jsonl"));
+        for side in SIDES {
+            let copy = pair.copy(&file, side);
             pair.bed.server.push("Answer gamma.");
             let args = ["--session", copy.to_str().unwrap(), "-p", "GAMMA"];
-            if is_ours {
-                pair.ours(&args).await
-            } else {
-                pair.theirs(&args).await
-            };
+            pair.run(side, &args).await;
             requests.push(told(&pair.last_body()));
         }
         assert_same("request", &requests[0], &requests[1]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use pi_agent::Session;
 use serde_json::{Value, json};
 
-use super::bed::{Pair, SMALL};
+use super::bed::{Pair, SIDES, SMALL};
 use super::view::{assert_same, assert_same_messages, told};
 
 fn entry(id: &str, parent: Option<&str>, role: &str) -> Value {
@@ -135,15 +135,11 @@ async fn what_was_never_finished_is_told_alike_by_both() {
         let lines = unfinished(&pair.bed.scratch.ws());
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let mut requests = Vec::new();
-        for is_ours in [false, true] {
-            let name = format!("tmp/{is_ours}.jsonl");
+        for side in SIDES {
+            let name = format!("tmp/{side:?}.jsonl");
             let file = pair.bed.scratch.write(name, &text).unwrap();
             let args = ["--session", file.to_str().unwrap(), "--model", model, "-p", "on"];
-            if is_ours {
-                pair.ours(&args).await
-            } else {
-                pair.theirs(&args).await
-            };
+            pair.run(side, &args).await;
             requests.push(told(&pair.last_body()));
         }
         assert_same("request", &requests[0], &requests[1]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pi_agent::session::{ForkPoint, new_session_id};
 use serde_json::{Value, json};
 
-use super::bed::{Pair, SMALL, lines};
+use super::bed::{Pair, SIDES, SMALL, lines};
 use super::view::{assert_same, assert_same_view};
 use crate::bed::text;
 
@@ -77,14 +77,10 @@ async fn a_fork_from_the_command_line_is_the_same_made_by_either() {
     session.append(pi_agent::session::EntryBody::SessionInfo { name }).unwrap();
     pair.bed.server.always(|_| "On.".into());
     let mut forks = Vec::new();
-    for is_ours in [false, true] {
-        let id = if is_ours { "by-us" } else { "by-them" };
-        let args = ["--fork", file.to_str().unwrap(), "--session-id", id, "-p", "on"];
-        if is_ours {
-            pair.ours(&args).await
-        } else {
-            pair.theirs(&args).await
-        };
+    for side in SIDES {
+        let id = format!("by.{side:?}");
+        let args = ["--fork", file.to_str().unwrap(), "--session-id", &id, "-p", "on"];
+        pair.run(side, &args).await;
         let files = pair.bed.scratch.session_files().unwrap().into_iter();
         let mut files =
             files.filter(|file| file.to_str().unwrap().ends_with(&format!("_{id}.jsonl")));

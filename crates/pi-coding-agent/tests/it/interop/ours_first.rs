@@ -7,7 +7,7 @@ use pi_agent::session::entry::Replacement;
 use pi_test::{Block, Reply, Turn};
 use serde_json::{Map, json};
 
-use super::bed::{Pair, SMALL, full, long};
+use super::bed::{Pair, SMALL, Side, full, long};
 use super::harness::{compacted_by_us, material};
 use super::view::{assert_same, assert_same_here, assert_same_view, told};
 
@@ -79,7 +79,7 @@ async fn a_session_of_ours_reads_the_same_in_theirs() {
 async fn theirs_continues_a_session_of_ours_with_the_same_request() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
-        let copy = pair.copy(&file, "copy.jsonl");
+        let copy = pair.copy(&file, Side::Ours);
         pair.bed.server.push("Answer gamma.");
         pair.ours(&["--session", copy.to_str().unwrap(), "-p", "GAMMA"]).await;
         let ours = pair.last_body();
@@ -110,7 +110,7 @@ async fn theirs_compacts_a_session_of_ours_as_we_would_and_we_go_on_from_there()
             pair.bed.server.push(name);
             pair.ours(&["-c", "-p", &long(name)]).await;
         }
-        let ours = compacted_by_us(&pair.copy(&file, "ours.jsonl")).await;
+        let ours = compacted_by_us(&pair.copy(&file, Side::Ours)).await;
 
         pair.bed.server.push("SUMMARY-OF-THEIRS");
         let mut theirs = pair.theirs_on(&file);

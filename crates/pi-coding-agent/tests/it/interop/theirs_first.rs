@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pi_test::{Block, Reply, Turn};
 use serde_json::{Value, json};
 
-use super::bed::{Pair, SMALL, full, lines, long};
+use super::bed::{Pair, SIDES, SMALL, Side, full, lines, long};
 use super::harness::material;
 use super::view::{assert_same, assert_same_view, told};
 use crate::bed::kinds;
@@ -52,7 +52,7 @@ async fn a_session_of_theirs_reads_the_same_in_ours() {
 async fn we_continue_a_session_of_theirs_with_the_same_request() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
-        let copy = pair.copy(&file, "copy.jsonl");
+        let copy = pair.copy(&file, Side::Theirs);
         pair.bed.server.push("Answer gamma.");
         pair.theirs(&["--session", copy.to_str().unwrap(), "-p", "GAMMA"]).await;
         let theirs = told(&pair.last_body());
@@ -75,20 +75,40 @@ async fn both_compact_a_session_of_theirs_alike_when_it_grows_too_long() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
         let mut outcomes = Vec::new();
-        for is_ours in [false, true] {
-            let copy = pair.copy(&file, &format!("{is_ours}.jsonl"));
+        for side in SIDES {
+            let copy = pair.copy(&file, side);
             pair.bed.server.push(full("Answer gamma."));
             pair.bed.server.push("SUMMARY");
             let prompt = long("GAMMA");
             let args = ["--session", copy.to_str().unwrap(), "-p", &prompt];
-            if is_ours {
-                pair.ours(&args).await
-            } else {
-                pair.theirs(&args).await
-            };
+            pair.run(side, &args).await;
             outcomes.push(outcome(&pair, &file, &copy));
         }
         assert_same("outcome", &outcomes[0], &outcomes[1]);
+    }
+}
+
+#[tokio::test]
+async fn both_split_a_turn_that_is_too_long_to_stay_alike() {
+    for model in SMALL {
+        let Some((pair, file)) = pair(model).await else { return };
+        let mut outcomes = Vec::new();
+        for side in SIDES {
+            let copy = pair.copy(&file, side);
+            let call = Block::tool("call_4", "read", json!({"path": "a.txt"}));
+            pair.bed.server.push(Turn::new([Block::text(&long("GAMMA-BEGUN")), call]));
+            pair.bed.server.push(full(&long("GAMMA-ENDED")));
+            pair.bed.server.push("SUMMARY-OF-HISTORY");
+            pair.bed.server.push("SUMMARY-OF-TURN");
+            let args = ["--session", copy.to_str().unwrap(), "-p", "GAMMA"];
+            pair.run(side, &args).await;
+            outcomes.push(outcome(&pair, &file, &copy));
+        }
+        assert_same("outcome", &outcomes[0], &outcomes[1]);
+        let outcome = outcomes[0].to_string();
+        let halves =
+            "SUMMARY-OF-HISTORY\\n\\n---\\n\\n**Turn Context (split turn):**\\n\\nSUMMARY-OF-TURN";
+        assert!(outcome.contains(halves), "{outcome}");
     }
 }
 
@@ -113,16 +133,14 @@ fn outcome(pair: &Pair, before: &Path, after: &Path) -> Value {
 async fn both_take_turns_and_each_compacts_what_the_other_left() {
     for model in SMALL {
         let Some((pair, file)) = pair(model).await else { return };
-        for (name, is_ours) in [("GAMMA", true), ("DELTA", false), ("EPSILON", true)] {
+        for (name, side) in
+            [("GAMMA", Side::Ours), ("DELTA", Side::Theirs), ("EPSILON", Side::Ours)]
+        {
             pair.bed.server.push(full(name));
             pair.bed.server.push(format!("SUMMARY-AFTER-{name}").as_str());
             let prompt = long(name);
             let args = ["-c", "-p", &prompt];
-            if is_ours {
-                pair.ours(&args).await
-            } else {
-                pair.theirs(&args).await
-            };
+            pair.run(side, &args).await;
         }
         let previous = material(&pair.last_body()).pop().unwrap();
         assert!(previous.contains("SUMMARY-AFTER-DELTA"), "{previous}");
