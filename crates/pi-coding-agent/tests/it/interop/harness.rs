@@ -67,9 +67,17 @@ pub(super) fn material(body: &Value) -> Vec<String> {
 }
 
 fn quoted(text: &str) -> Vec<String> {
-    let inside = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(format!("{tag}: {}", rest.split_once(&format!("</{tag}>"))?.0))
+    let between = |(start, end): (&str, &str)| {
+        let (inside, _) = text.split_once(start)?.1.split_once(end)?;
+        Some(format!("{start} {}", inside.trim()))
     };
-    ["conversation", "previous-summary"].into_iter().filter_map(inside).collect()
+    let parts = [
+        ("<conversation>", "</conversation>"),
+        ("<previous-summary>", "</previous-summary>"),
+        // Of the beginning of a turn.
+        ("# Conversation", "# Instructions"),
+    ];
+    let found: Vec<String> = parts.into_iter().filter_map(between).collect();
+    assert!(!found.is_empty(), "{text}");
+    found
 }

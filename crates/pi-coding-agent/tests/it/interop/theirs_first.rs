@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bed::{Pair, SIDES, SMALL, Side, full, lines, long};
 use super::harness::material;
 use super::view::{assert_same, assert_same_view, told};
-use crate::bed::kinds;
+use crate::bed::{kinds, tool_names};
 
 /// A home with one session: commands of the user's, a tool call, a compaction and a name.
 async fn pair(model: &str) -> Option<(Pair, PathBuf)> {
@@ -120,11 +120,16 @@ fn outcome(pair: &Pair, before: &Path, after: &Path) -> Value {
     let kept = added.iter().find(|line| line["id"] == compaction["firstKeptEntryId"]);
     let fields = ["type", "summary", "tokensBefore", "details", "usage", "fromHook"];
     let compaction = fields.map(|field| &compaction[field]);
+    // Requests for summaries offer no tools; those of the run before belong to another program.
+    let bodies = pair.bed.bodies();
+    let asked = bodies.rsplit(|body| !tool_names(body).is_empty()).next().unwrap();
+    assert!(!asked.is_empty());
+    let materials: Vec<Vec<String>> = asked.iter().map(material).collect();
     json!({
         // Only one of the two finds the prompt changed.
         "added": kinds(added).into_iter().filter(|kind| *kind != "system").collect::<Vec<_>>(),
         "kept": kept.map(|kept| &kept["message"]["content"]),
-        "material": material(&pair.last_body()),
+        "material": materials,
         "compaction": compaction,
     })
 }
