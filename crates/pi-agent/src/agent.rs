@@ -215,29 +215,20 @@ impl Agent {
     pub fn continue_run(&self) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
         self.run(|state| match state.messages.iter().rfind(|message| message.is_turn()) {
             None => Err(AgentError::NothingToContinue),
-            Some(AgentMessage::Assistant(_)) => go_on_with_queued(state),
+            Some(AgentMessage::Assistant(_)) => go_on_with_queued(state, Vec::new()),
             Some(_) => Ok(Vec::new()),
         })
     }
 
-    /// Goes on with what is queued, whatever the last message is.
+    /// Adds the messages and goes on with what is queued, whatever came last.
     ///
     /// # Errors
     /// A run is on already, or nothing is queued.
     pub(crate) fn run_queued(
         &self,
+        messages: Vec<AgentMessage>,
     ) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
-        self.run(go_on_with_queued)
-    }
-
-    /// Asks the model once more, whatever the last message is: the request before failed.
-    ///
-    /// # Errors
-    /// A run is on already.
-    pub(crate) fn ask_again(
-        &self,
-    ) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
-        self.run(|_| Ok(Vec::new()))
+        self.run(|state| go_on_with_queued(state, messages))
     }
 
     /// Queues a message for after the current turn.
@@ -356,9 +347,12 @@ impl Agent {
 }
 
 /// Steering messages are set aside by the run itself when it starts.
-fn go_on_with_queued(state: &mut State) -> Result<Vec<AgentMessage>, AgentError> {
+fn go_on_with_queued(
+    state: &mut State,
+    messages: Vec<AgentMessage>,
+) -> Result<Vec<AgentMessage>, AgentError> {
     if state.queues.waits(QueueKind::Steering) || state.queues.reserve(QueueKind::FollowUp) {
-        Ok(Vec::new())
+        Ok(messages)
     } else {
         Err(AgentError::AnswerLast)
     }

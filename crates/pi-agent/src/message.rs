@@ -1,11 +1,12 @@
 //! What a conversation is made of, and the one border where it becomes what a model reads.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use pi_ai::{
-    AssistantMessage, InputBlock, Message, SystemMessage, ToolResultMessage, UserContent,
-    UserMessage,
+    AssistantMessage, InputBlock, Message, StopReason, SystemMessage, ToolResultMessage,
+    UserContent, UserMessage,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -254,6 +255,30 @@ fn to_llm(message: &AgentMessage) -> Option<Message> {
             m.timestamp,
         ),
     })
+}
+
+/// Results for the calls of the last answer that have none. Calls of an answer that failed are never
+/// run.
+pub(crate) fn missing_results(messages: &[AgentMessage]) -> Vec<ToolResultMessage> {
+    let mut answered = BTreeSet::new();
+    for message in messages.iter().rev() {
+        match message {
+            AgentMessage::ToolResult(result) => {
+                answered.insert(result.tool_call_id.as_str());
+            }
+            AgentMessage::Assistant(answer) => {
+                let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
+                let calls = answer.tool_calls().filter(|_| !failed);
+                let open = calls.filter(|call| !answered.contains(call.id.as_str()));
+                return open
+                    .map(|call| ToolResultMessage::missing(call, pi_ai::now_ms()))
+                    .collect();
+            }
+            AgentMessage::User(_) => break,
+            _ => {}
+        }
+    }
+    Vec::new()
 }
 
 const BRANCH_SUMMARY_INTRO: &str = "The conversation went down another branch before it returned to this point. What happened there:";

@@ -97,6 +97,7 @@ async fn prompt_all(
             break;
         }
         let outcome = session.prompt(prompt.into_blocks()).await?;
+        warn(session.warnings());
         let is_stored = outcome.unstored.is_none();
         last = Some(outcome);
         if !is_stored {

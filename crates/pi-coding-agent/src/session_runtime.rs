@@ -20,8 +20,9 @@ use pi_agent::{HookChain, LoopHooks};
 use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{AppError, Context, ErrorKind};
+use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::tools::{ToolContext, builtin_tools};
+use crate::warnings::Warnings;
 
 mod access;
 mod door;
@@ -57,6 +58,8 @@ pub(crate) struct SessionParts {
     pub(crate) steering_mode: QueueMode,
     pub(crate) follow_up_mode: QueueMode,
     pub(crate) tools: ToolParts,
+    /// Where what is odd about the conversation is told.
+    pub(crate) warnings: Warnings,
     /// Commands that print keys, of every conversation of the process.
     pub(crate) key_processes: ProcessGroups,
 }
@@ -87,6 +90,7 @@ struct Inner {
     scope: ModelScope,
     filter: Arc<ImageFilter>,
     env: Arc<dyn ExecutionEnv>,
+    warnings: Warnings,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
@@ -144,6 +148,7 @@ impl AgentSession {
                 scope,
                 filter,
                 env,
+                warnings: parts.warnings,
                 key_processes: parts.key_processes,
                 stopped,
             }),
@@ -156,11 +161,15 @@ impl AgentSession {
     /// # Errors
     /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
-        self.inner
-            .harness
-            .prompt(blocks)
-            .await
-            .context(ErrorKind::Internal, || "The conversation cannot go on")
+        let outcome = self.inner.harness.prompt(blocks).await;
+        let found = self.inner.harness.take_diagnostics();
+        self.inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
+        outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
+    }
+
+    /// What is odd about the conversation: entries that cannot be read, lines others left unfinished.
+    pub fn warnings(&self) -> &Warnings {
+        &self.inner.warnings
     }
 
     /// Aborts what is on; the next prompt may begin at once after [`Self::wait_for_idle`]. Queued

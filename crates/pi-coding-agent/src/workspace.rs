@@ -242,6 +242,7 @@ impl Workspace {
                 block_images: settings.images.block_images,
             },
             session,
+            warnings: self.warnings().clone(),
             key_processes: self.inner.key_processes.clone(),
         }))
     }

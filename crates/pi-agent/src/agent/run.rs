@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Agent, AgentError, Inner, State};
 use crate::agent_loop::{ABORTED, LoopHost as _, LoopInput, agent_loop};
 use crate::event::AgentEvent;
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, missing_results};
 
 impl Agent {
     /// Runs the loop on what `prompts` gives. Nothing happens before the future is polled.
@@ -88,6 +88,11 @@ async fn end_broken_run(inner: &Inner, cancel: &CancellationToken) {
     } else {
         (StopReason::Error, "The run was broken by a crash in a hook or a listener")
     };
+    for result in missing_results(&inner.messages()) {
+        let result = AgentMessage::ToolResult(Arc::new(result));
+        inner.emit(AgentEvent::MessageStart { message: result.clone() }).await;
+        inner.emit(AgentEvent::MessageEnd { message: result }).await;
+    }
     let message = Arc::new(AssistantMessage {
         content: vec![AssistantBlock::Text(TextContent::default())],
         stop_reason,

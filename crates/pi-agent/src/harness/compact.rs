@@ -115,6 +115,8 @@ impl Inner {
     ) -> Result<CompactionResult, CompactionFailure> {
         let reason = job.reason;
         let settings = self.state().settings.compaction.for_model(&self.agent.model());
+        // The new context is read from the session: all of the old one must be there.
+        let stored = self.store_kept();
         let prepared = prepare(&self.session(), &settings);
         if let (Err(nothing), true) = (&prepared, reason != CompactionReason::Manual) {
             return Err((*nothing).into());
@@ -122,9 +124,10 @@ impl Inner {
         let before = self.operation();
         self.enter(Operation::Compaction { reason });
         self.tell(SessionEvent::CompactionStart { reason }).await;
-        let outcome = match prepared {
-            Ok(preparation) => self.replace_history(job, &preparation).await,
-            Err(nothing) => Err((nothing.into(), false)),
+        let outcome = match (stored, prepared) {
+            (Ok(()), Ok(preparation)) => self.replace_history(job, &preparation).await,
+            (Ok(()), Err(nothing)) => Err((nothing.into(), false)),
+            (Err(error), _) => Err((CompactionFailure::Session(error), false)),
         };
         let (result, failure) = match outcome {
             Ok(result) => (Some(result), None),
@@ -157,10 +160,6 @@ impl Inner {
         job: &Job<'_>,
         preparation: &Preparation,
     ) -> Result<CompactionResult, (CompactionFailure, bool)> {
-        // The new context is read from the session: all of the old one must be there.
-        if let Err(error) = self.store_kept() {
-            return Err((CompactionFailure::Session(error), false));
-        }
         let (supplied, from_hook) = match self.ask_before_compact(job, preparation).await {
             CompactDecision::Cancel => return Err((CompactionFailure::Cancelled, false)),
             CompactDecision::Use(supplied) => (*supplied, true),

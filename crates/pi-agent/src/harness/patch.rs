@@ -14,13 +14,13 @@ use crate::message::AgentMessage;
 use crate::tool::ToolOutput;
 
 impl Inner {
-    /// The system message that brings the model up to date; `None` when it is.
-    pub(super) fn system_patch(&self) -> Option<AgentMessage> {
+    /// The system message that brings the model up to date; none when it is.
+    pub(super) fn system_patch(&self) -> Vec<AgentMessage> {
         let tools = self.agent.tools();
         let sections = self.prompt.sections(&tools);
         let definitions: Vec<_> = tools.iter().map(|tool| tool.definition().clone()).collect();
-        let patch = self.state().prompt.patch_to(&sections, &definitions)?;
-        Some(AgentMessage::System(Arc::new(patch)))
+        let patch = self.state().prompt.patch_to(&sections, &definitions);
+        patch.into_iter().map(|patch| AgentMessage::System(Arc::new(patch))).collect()
     }
 }
 
@@ -52,9 +52,7 @@ impl LoopHooks for PatchingHooks {
             if change.context.is_none() {
                 inner.compact_if_needed(&model, &inner.cancellation()).await;
             }
-            if let Some(patch) = inner.system_patch() {
-                change.messages.insert(0, patch);
-            }
+            change.messages.splice(0..0, inner.system_patch());
             change
         })
     }

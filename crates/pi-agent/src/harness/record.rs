@@ -13,6 +13,7 @@ use crate::agent::AgentListener;
 use crate::event::{AgentEvent, SessionEvent};
 use crate::message::AgentMessage;
 use crate::queue::QueuedMessages;
+use crate::session::Entry;
 
 pub(super) struct Recorder {
     inner: Weak<Inner>,
@@ -28,6 +29,10 @@ impl AgentListener for Recorder {
     fn on_event<'a>(&'a self, event: &'a AgentEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let Some(inner) = self.inner.upgrade() else { return };
+            // An abort that came before the run began, which could not hear of it.
+            if matches!(event, AgentEvent::AgentStart) && inner.cancellation().is_cancelled() {
+                inner.agent.abort();
+            }
             match event {
                 AgentEvent::MessageEnd { message } => inner.message_ended(message).await,
                 AgentEvent::AgentEnd { messages } => inner.run_ended(messages.clone()).await,
@@ -49,8 +54,9 @@ impl AgentListener for Recorder {
 impl Inner {
     async fn message_ended(&self, message: &AgentMessage) {
         let event = SessionEvent::Agent(AgentEvent::MessageEnd { message: message.clone() });
+        let announced = Announced { inner: self, message: Some(message) };
         self.listeners.before(&event).await;
-        let entry = self.store_or_keep(message.clone().into());
+        let entry = announced.store();
         if let AgentMessage::Assistant(answer) = message {
             self.state().progress.last_answer = Some(Answer {
                 message: Arc::clone(answer),
@@ -103,6 +109,28 @@ impl Inner {
         if attempt > 0 {
             let success = final_error.is_none();
             self.tell(SessionEvent::AutoRetryEnd { success, attempt, final_error }).await;
+        }
+    }
+}
+
+/// A message that is in the transcript and still to be stored. That happens also when nobody waits
+/// for its announcement any more: the file would lack what the model is told.
+struct Announced<'a> {
+    inner: &'a Inner,
+    message: Option<&'a AgentMessage>,
+}
+
+impl Announced<'_> {
+    fn store(mut self) -> Option<Arc<Entry>> {
+        let message = self.message.take()?;
+        self.inner.store_or_keep(message.clone().into())
+    }
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        if let Some(message) = self.message.take() {
+            self.inner.store_or_keep(message.clone().into());
         }
     }
 }

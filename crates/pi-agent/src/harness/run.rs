@@ -1,7 +1,6 @@
 //! One prompt from its start until it is settled: the run, retries, a context made shorter, what
 //! was queued meanwhile.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{AssistantMessage, StopReason, ToolResultMessage};
+use pi_ai::{AssistantMessage, StopReason};
 
 use super::compact::{CompactionFailure, Job};
 use super::operation::{Kind, Operation, Scope, Tokens};
@@ -19,7 +18,7 @@ use super::{HarnessError, Inner};
 use crate::agent::AgentError;
 use crate::compaction::CompactionReason;
 use crate::event::SessionEvent;
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, missing_results};
 use crate::session::{EntryBody, SessionError};
 
 /// How a prompt ended.
@@ -77,14 +76,17 @@ async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome
         let prompts = inner.system_patch().into_iter().chain(messages).collect();
         inner.drive(inner.agent.prompt(prompts), &tokens).await?;
     } else if inner.agent.has_queued_messages() {
-        inner.drive(inner.agent.run_queued(), &tokens).await?;
+        inner.drive(inner.agent.run_queued(inner.system_patch()), &tokens).await?;
     } else {
         inner.drive(inner.agent.continue_run(), &tokens).await?;
     }
     loop {
         match inner.next(&tokens).await {
-            Next::Again => inner.drive(inner.agent.ask_again(), &tokens).await?,
-            Next::Queued => inner.drive(inner.agent.run_queued(), &tokens).await?,
+            // The agent asks again whatever came last.
+            Next::Again => inner.drive(inner.agent.prompt(inner.system_patch()), &tokens).await?,
+            Next::Queued => {
+                inner.drive(inner.agent.run_queued(inner.system_patch()), &tokens).await?;
+            }
             Next::Nothing => break,
         }
     }
@@ -117,12 +119,13 @@ impl Inner {
     ) -> Result<(), HarnessError> {
         let mut run = pin!(run);
         let ended = tokio::select! {
+            // The run hears of an abort before it can do anything more.
             biased;
-            ended = &mut run => ended,
             () = tokens.cancel.cancelled() => {
                 self.agent.abort();
                 run.await
             }
+            ended = &mut run => ended,
         };
         Ok(ended?)
     }
@@ -229,32 +232,10 @@ impl Inner {
 
     /// Gives every open tool call of the last answer a result.
     pub(super) fn answer_open_calls(&self) {
-        let messages = self.agent.messages();
-        let mut answered = BTreeSet::new();
-        for message in messages.iter().rev() {
-            match message {
-                AgentMessage::ToolResult(result) => {
-                    answered.insert(result.tool_call_id.as_str());
-                }
-                // Calls of such an answer are never run.
-                AgentMessage::Assistant(answer)
-                    if matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
-                {
-                    return;
-                }
-                AgentMessage::Assistant(answer) => {
-                    for call in answer.tool_calls().filter(|c| !answered.contains(c.id.as_str())) {
-                        let message = AgentMessage::ToolResult(Arc::new(
-                            ToolResultMessage::missing(call, pi_ai::now_ms()),
-                        ));
-                        self.agent.append_message(message.clone());
-                        self.store_or_keep(EntryBody::Message { message });
-                    }
-                    return;
-                }
-                AgentMessage::User(_) => return,
-                _ => {}
-            }
+        for result in missing_results(&self.agent.messages()) {
+            let message = AgentMessage::ToolResult(Arc::new(result));
+            self.agent.append_message(message.clone());
+            self.store_or_keep(EntryBody::Message { message });
         }
     }
 }

@@ -30,9 +30,10 @@ impl Harness {
     /// What the harness is at. The size of the context may have to be guessed from its text, which
     /// takes as long as reading it.
     pub fn state(&self) -> HarnessState {
+        let leaf_id = self.with_session(|session| session.leaf().map(|leaf| leaf.id().to_owned()));
         HarnessState {
             conversation: Conversation {
-                leaf_id: self.inner.session().leaf().map(|leaf| leaf.id().to_owned()),
+                leaf_id,
                 model: self.inner.agent.model(),
                 thinking_level: self.inner.agent.thinking_level(),
                 active_tools: self.active_tools(),

@@ -137,10 +137,12 @@ impl Inner {
     }
 
     /// The same, also when the session has changed since. For the beginning of an operation: what
-    /// is on would lose a message that is not stored yet.
+    /// is on would lose a message that is not stored yet. What cannot be stored even now keeps the
+    /// agent from reading again.
     pub(super) fn bring_up_to_date(&self) {
+        let is_stored = self.store_kept().is_ok();
         let mut state = self.state();
-        if !state.is_loaded || state.is_stale {
+        if !state.is_loaded || state.is_stale && is_stored {
             self.read_session(&mut state);
         }
     }

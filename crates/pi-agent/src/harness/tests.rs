@@ -19,11 +19,16 @@ use crate::tool::{ToolCallInput, ToolError, ToolOutput};
 
 mod compaction;
 mod goldens;
+mod hooks;
+mod navigation;
+mod operations;
 mod overflow;
 mod prompts;
 mod retries;
 mod stops;
+mod storing;
 mod threshold;
+mod tools;
 
 /// A harness, its model, and all it told, one short line per event.
 struct Bed {
@@ -156,6 +161,25 @@ impl Bed {
 
     fn model_says<T: Into<FauxTurn>>(&self, turns: impl IntoIterator<Item = T>) {
         turns.into_iter().for_each(|turn| self.model.push(turn));
+    }
+
+    /// Adds an answer that never ends; the notice comes when it is asked for.
+    fn model_hangs(&self) -> Arc<Notify> {
+        let asked = Arc::new(Notify::new());
+        let notice = Arc::clone(&asked);
+        self.model.push_with(move |_| {
+            notice.notify_one();
+            hanging()
+        });
+        asked
+    }
+
+    /// Has every later request answered: a summary with `SUMMARY`, another with `Next.`.
+    fn model_answers(&self) {
+        self.model.always(|context| match context.system_prompt {
+            Some(_) => FauxTurn::text("SUMMARY"),
+            None => FauxTurn::text("Next."),
+        });
     }
 
     async fn compact(&self) -> Result<CompactionResult, HarnessError> {
@@ -384,6 +408,33 @@ impl Tool for Gate {
                 () = call.cancel.cancelled() => Err(ToolError::new("Command aborted")),
             }
         })
+    }
+}
+
+/// A tool that says the same whatever it is asked.
+#[derive(Debug)]
+struct Says {
+    definition: Definition,
+    text: String,
+}
+
+impl Says {
+    fn new(name: &str, text: &str) -> Arc<Self> {
+        let definition = Gate::new(name).definition.clone();
+        Arc::new(Self { definition, text: text.to_owned() })
+    }
+}
+
+impl Tool for Says {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _call: ToolCallInput<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(std::future::ready(Ok(ToolOutput::text(&self.text))))
     }
 }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod compaction;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod demo;

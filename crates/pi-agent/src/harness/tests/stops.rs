@@ -3,7 +3,7 @@
 use super::*;
 
 /// Every tool call on disk has its result on disk.
-fn assert_answered(bed: &Bed) {
+pub(super) fn assert_answered(bed: &Bed) {
     let lines = bed.lines();
     let of = |role: &str| lines.iter().filter(|l| l["message"]["role"] == role).collect::<Vec<_>>();
     let answered: Vec<_> = of("toolResult").iter().map(|l| &l["message"]["toolCallId"]).collect();

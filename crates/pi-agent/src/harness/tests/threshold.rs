@@ -406,30 +406,3 @@ impl LoopHooks for Terminating {
         Box::pin(std::future::ready(Ok(patch)))
     }
 }
-
-/// A tool that says the same whatever it is asked.
-#[derive(Debug)]
-struct Says {
-    definition: Definition,
-    text: String,
-}
-
-impl Says {
-    fn new(name: &str, text: &str) -> Arc<Self> {
-        let definition = Gate::new(name).definition.clone();
-        Arc::new(Self { definition, text: text.to_owned() })
-    }
-}
-
-impl Tool for Says {
-    fn definition(&self) -> &Definition {
-        &self.definition
-    }
-
-    fn execute<'a>(
-        &'a self,
-        _call: ToolCallInput<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(std::future::ready(Ok(ToolOutput::text(&self.text))))
-    }
-}

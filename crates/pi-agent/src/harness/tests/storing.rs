@@ -1,0 +1,228 @@
+//! Sessions that cannot be written for a while.
+
+use std::io;
+
+use super::*;
+use crate::session::{Changes, FileStorage, Header, SessionStorage};
+
+/// A file on a disk that can be broken and repaired.
+#[derive(Debug)]
+struct Disk {
+    file: FileStorage,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Disk {
+    fn check(&self) -> io::Result<()> {
+        match self.is_broken.load(Ordering::SeqCst) {
+            true => Err(io::Error::other("broken")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl SessionStorage for Disk {
+    fn path(&self) -> Option<&Path> {
+        self.file.path()
+    }
+
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.check()?;
+        self.file.read()
+    }
+
+    fn changes(&mut self) -> io::Result<Changes> {
+        self.check()?;
+        self.file.changes()
+    }
+
+    fn append(&mut self, lines: &str) -> io::Result<()> {
+        self.check()?;
+        self.file.append(lines)
+    }
+
+    fn replace(&mut self, text: &str) -> io::Result<bool> {
+        self.check()?;
+        self.file.replace(text)
+    }
+}
+
+/// A bed whose disk is broken while the flag is set.
+fn bed_on_disk(plan: Plan) -> (Bed, Arc<AtomicBool>) {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let header = Header::new(Path::new("/w"), new_session_id(), None);
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let file = FileStorage::in_dir(dir.path(), &header);
+    let disk = Disk { file, is_broken: Arc::clone(&is_broken) };
+    let session = Session::with_storage(header, Box::new(disk)).expect("session");
+    (Bed::on(session, dir, plan, []), is_broken)
+}
+
+fn set(is_broken: &AtomicBool, to: bool) {
+    is_broken.store(to, Ordering::SeqCst);
+}
+
+#[tokio::test]
+async fn a_compaction_that_cannot_be_stored_is_none_and_nothing_is_lost() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    let (before, context) = (bed.bytes(), bed.context());
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        FauxTurn::text("LOST")
+    });
+    let error = bed.compact().await.expect_err("not stored").to_string();
+    assert!(error.contains(": broken"), "{error}");
+    let end = format!("compaction_end manual Compaction failed: {error} retry=false");
+    assert_eq!(bed.told(), ["compaction_start manual".to_owned(), end]);
+    assert_eq!((bed.bytes(), bed.context()), (before, context));
+
+    set(&is_broken, false);
+    bed.model_says(["SUMMARY"]);
+    bed.compact().await.expect("compacts");
+    assert_eq!(bed.entries()[8..], ["compaction"], "the lost one is not stored later");
+    assert_eq!(bed.lines()[8]["summary"], "SUMMARY");
+}
+
+#[tokio::test]
+async fn by_itself_it_fails_without_holding_up_the_prompt() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    bed.model_says([counted("C.", LIMIT + 1)]);
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        FauxTurn::text("LOST")
+    });
+    let outcome = bed.prompt("GAMMA").await;
+    assert_eq!(outcome.answer.expect("answer").text(), "C.");
+    let told = bed.told();
+    let end = &told[told.len() - 2];
+    assert!(end.starts_with("compaction_end threshold Auto-compaction failed: "), "{end}");
+    set(&is_broken, false);
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
+}
+
+#[tokio::test]
+async fn what_was_kept_is_written_before_a_compaction() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    set(&is_broken, true);
+    bed.model_says(["C."]);
+    assert!(bed.prompt(&long("GAMMA")).await.unstored.is_some());
+    let context = bed.context();
+    let requests = bed.model.contexts().len();
+    let error = bed.compact().await.expect_err("not stored").to_string();
+    assert!(error.contains(": broken"), "{error}");
+    assert_eq!((bed.context(), bed.model.contexts().len()), (context, requests));
+
+    set(&is_broken, false);
+    bed.model_says(["SUMMARY"]);
+    bed.compact().await.expect("compacts");
+    assert_eq!(bed.entries()[8..], ["user", "assistant", "compaction"]);
+    assert_eq!(bed.lines()[10]["firstKeptEntryId"], bed.id(8), "they count as what is recent");
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
+}
+
+#[tokio::test]
+async fn a_conversation_that_was_never_written_can_be_compacted_once_it_can_be() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    set(&is_broken, true);
+    bed.two_turns().await;
+    assert_eq!(bed.entries(), [""; 0]);
+    set(&is_broken, false);
+    bed.model_says(["SUMMARY"]);
+    bed.compact().await.expect("compacts");
+    assert_eq!(bed.entries()[4..], ["user", "assistant", "user", "assistant", "compaction"]);
+}
+
+#[tokio::test]
+async fn a_recovery_that_cannot_be_stored_is_told_with_the_outcome() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    set(&is_broken, true);
+    bed.model_says([FauxTurn::error("prompt is too long")]);
+    let outcome = bed.prompt("GAMMA").await;
+    assert_eq!(stop_of(&outcome), StopReason::Error);
+    assert!(outcome.unrecovered.expect("why").contains(": broken"));
+    assert!(outcome.unstored.is_some());
+    set(&is_broken, false);
+    bed.model_says(["D."]);
+    assert!(bed.prompt("DELTA").await.unstored.is_none());
+    assert_eq!(bed.requests()[3], "system user assistant user assistant user user");
+}
+
+#[tokio::test]
+async fn a_navigation_writes_what_was_kept_first_or_does_not_happen() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    set(&is_broken, true);
+    bed.model_says(["C."]);
+    bed.prompt("GAMMA").await;
+    let (leaf, context) = (bed.leaf(), bed.context());
+    let target = bed.id(5);
+    let error = bed.harness.navigate(Some(&target), NavigateOptions::default()).await;
+    assert!(error.expect_err("not stored").to_string().contains(": broken"));
+    assert_eq!((bed.leaf(), bed.context()), (leaf, context));
+
+    set(&is_broken, false);
+    bed.harness.navigate(Some(&target), NavigateOptions::default()).await.expect("navigates");
+    assert_eq!(bed.leaf(), target);
+    assert_eq!(bed.entries()[8..], ["user", "assistant"], "on the branch they belong to");
+    assert_eq!(bed.lines()[8]["parentId"], bed.id(7));
+}
+
+#[tokio::test]
+async fn a_summary_of_a_branch_that_cannot_be_stored_keeps_the_leaf() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    let (leaf, context) = (bed.leaf(), bed.context());
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        FauxTurn::text("LOST")
+    });
+    let options = NavigateOptions { summarize: true, ..NavigateOptions::default() };
+    let error = bed.harness.navigate(Some(&bed.id(5)), options).await.expect_err("not stored");
+    assert!(error.to_string().contains(": broken"), "{error}");
+    assert_eq!((bed.leaf(), bed.context()), (leaf, context));
+    set(&is_broken, false);
+    bed.model_says(["C."]);
+    bed.prompt("GAMMA").await;
+    assert_eq!(bed.entries()[8..], ["user", "assistant"]);
+}
+
+/// An edit made during a prompt counts from the next one, for which the session is read again.
+#[tokio::test]
+async fn messages_that_are_not_on_disk_yet_stay_in_the_context_all_the_same() {
+    let gate = Gate::new("a");
+    let (bed, is_broken) = bed_on_disk(Plan { tools: vec![gate.clone()], ..Plan::small() });
+    bed.two_turns().await;
+    bed.model_says([call("a"), "C.".into(), "D.".into(), "E.".into()]);
+    let run = bed.spawn_prompt("GAMMA");
+    bed.ear.wait_for("tool_execution_start").await;
+    let edit = EntryBody::ContextEdit { target_id: bed.id(5), replacement: None };
+    bed.harness.append(edit).await.expect("stored");
+    set(&is_broken, true);
+    gate.open.notify_one();
+    let outcome = run.await.expect("task").expect("prompt");
+    assert!(outcome.unstored.is_some());
+    bed.prompt("DELTA").await;
+    assert_eq!(
+        bed.requests()[4],
+        "system user assistant user assistant user assistant toolResult assistant user"
+    );
+
+    set(&is_broken, false);
+    bed.prompt("EPSILON").await;
+    assert_eq!(
+        bed.requests()[5],
+        "system user user assistant user assistant toolResult assistant user assistant user",
+        "once they are, the edit counts"
+    );
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
+}
