@@ -1,8 +1,6 @@
 //! Tests of the crate from outside.
 
 #[cfg(test)]
-mod branches;
-#[cfg(test)]
 mod child;
 #[cfg(test)]
 mod examples;
