@@ -99,7 +99,11 @@ async fn serve_in(
         // The model is chosen behind the header: choosing may fail.
         let records = modes::json::Records::begin(session.header()).await;
         match begin(&workspace, session, options).await {
-            Ok(session) => records.run(&session, prompts).await,
+            Ok(session) => {
+                let code = records.run(&session, prompts).await;
+                leave(session);
+                code
+            }
             Err(error) => {
                 records.end()?;
                 Err(error)
@@ -110,8 +114,17 @@ async fn serve_in(
         Ok(ExitCode::SUCCESS)
     } else {
         let session = begin(&workspace, session, options).await?;
-        modes::print::run(&session, prompts).await
+        let code = modes::print::run(&session, prompts).await;
+        leave(session);
+        code
     }
+}
+
+/// The process ends: the system takes a long conversation back at once, which would else be freed
+/// message by message. Its commands have ended, and all it has to say is on disk.
+fn leave(session: AgentSession) {
+    #[expect(clippy::mem_forget, reason = "nothing that has to be dropped is left in it")]
+    std::mem::forget(session);
 }
 
 /// `None`: it belongs to another directory, and nobody wants it in this one.

@@ -221,7 +221,7 @@ async fn an_abort_ends_whatever_is_on() {
                 assert_eq!(error.to_string(), "Compaction cancelled");
             }
             (Phase::Navigation, Err(error)) => {
-                assert_eq!(error.to_string(), "Navigation cancelled")
+                assert_eq!(error.to_string(), "Navigation cancelled");
             }
             (_, Ok(Some(outcome))) => {
                 assert!(outcome.aborted, "{phase:?}");
