@@ -83,6 +83,13 @@ fn what_a_model_knows_goes_to_it_as_it_is() {
 }
 
 #[test]
+fn text_of_an_extension_becomes_a_block() {
+    let custom = json!({"role": "custom", "customType": "x", "content": "t", "display": false});
+    let told = serde_json::to_value(convert_to_llm(&[message(custom)])).expect("JSON");
+    assert_eq!(told[0]["content"], json!([{"type": "text", "text": "t"}]));
+}
+
+#[test]
 fn a_message_needs_a_role_that_is_known() {
     for text in [
         r#"{"content":"x"}"#,

@@ -9,6 +9,8 @@ mod config;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod interop;
+#[cfg(test)]
 mod json;
 #[cfg(test)]
 mod json_tools;
