@@ -83,8 +83,8 @@ impl Scope {
                             kind,
                             is_settling: false,
                         });
-                        drop(state);
                         inner.busy.send_replace(true);
+                        drop(state);
                         return Ok(Self { inner, tokens, kind, is_settled: false });
                     }
                     Some(ongoing) if !ongoing.is_settling => return Err(HarnessError::Busy),
@@ -112,7 +112,9 @@ impl Drop for Scope {
             self.inner.answer_open_calls();
         }
         self.inner.flush_held();
-        self.inner.state().ongoing = None;
+        // Both under the lock, or who begins in between is taken for idle.
+        let mut state = self.inner.state();
+        state.ongoing = None;
         self.inner.busy.send_replace(false);
     }
 }
