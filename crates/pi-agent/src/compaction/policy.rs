@@ -61,7 +61,11 @@ mod tests {
         ] {
             let model = Model { context_window: window, ..FauxProvider::model() };
             let found = CompactionPolicy::default().for_model(&model);
-            assert_eq!((found.reserve_tokens, found.keep_recent_tokens), (reserve, keep), "{window}");
+            assert_eq!(
+                (found.reserve_tokens, found.keep_recent_tokens),
+                (reserve, keep),
+                "{window}"
+            );
         }
     }
 

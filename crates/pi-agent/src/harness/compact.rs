@@ -12,8 +12,8 @@ use super::session_hooks::{
 };
 use super::{Harness, HarnessError, Inner};
 use crate::compaction::{
-    CompactionReason, CompactionResult, NotCompactable, Preparation, Summarizer, SummaryError, SummaryListener,
-    SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
+    CompactionReason, CompactionResult, NotCompactable, Preparation, Summarizer, SummaryError,
+    SummaryListener, SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
 };
 use crate::event::{SessionEvent, SummarySource};
 use crate::message::AgentMessage;

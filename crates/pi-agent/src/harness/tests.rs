@@ -20,6 +20,7 @@ use crate::tool::{ToolCallInput, ToolError, ToolOutput};
 mod compaction;
 mod goldens;
 mod hooks;
+mod interleavings;
 mod navigation;
 mod operations;
 mod overflow;

@@ -259,6 +259,27 @@ async fn the_reason_of_a_retried_summary_is_that_of_its_compaction() {
 }
 
 #[tokio::test]
+async fn an_abort_ends_the_wait_for_another_summary() {
+    let bed = Bed::small([]);
+    bed.two_turns().await;
+    bed.harness.set_retry(RetrySettings { base_delay_ms: 60_000, ..RetrySettings::default() });
+    bed.model_says([FauxTurn::error("529 overloaded_error")]);
+    let compaction = bed.spawn_compact();
+    bed.ear.wait_for("summarization_retry_scheduled").await;
+    bed.harness.abort();
+    assert_eq!(failure(compaction.await.expect("task")), "Compaction cancelled");
+    assert_eq!(
+        bed.told(),
+        [
+            "compaction_start manual",
+            "summarization_retry_scheduled 1 of 3 in 60000",
+            "summarization_retry_finished",
+            "compaction_end manual aborted retry=false"
+        ]
+    );
+}
+
+#[tokio::test]
 async fn messages_queued_meanwhile_keep_their_kind_and_are_delivered_on_demand() {
     for with_prompt in [false, true] {
         let bed = Bed::small([]);
@@ -290,7 +311,6 @@ async fn messages_queued_meanwhile_keep_their_kind_and_are_delivered_on_demand()
     }
 }
 
-/// Only the model's own words stand between the summary and what is queued.
 #[tokio::test]
 async fn what_is_queued_is_delivered_before_the_model_is_asked_again() {
     for steer in [false, true] {

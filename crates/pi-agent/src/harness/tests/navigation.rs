@@ -412,7 +412,7 @@ async fn queued_messages_wait_until_they_are_asked_for() {
     assert_eq!(bed.requests()[2], "system user assistant user");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_comes_while_the_branch_is_summarised_is_stored_where_one_went() {
     let bed = two_turns().await;
     let asked = Arc::new(Notify::new());

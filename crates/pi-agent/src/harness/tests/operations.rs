@@ -313,6 +313,29 @@ async fn who_hears_that_a_prompt_is_settled_may_do_anything_at_once() {
 }
 
 #[tokio::test]
+async fn what_listeners_queue_at_the_end_of_a_run_belongs_to_the_same_prompt() {
+    for (event, is_delivered) in [
+        ("agent_end", true),
+        ("compaction_start", true),
+        ("compaction_end", true),
+        ("agent_settled", false),
+    ] {
+        let bed = Bed::small([]);
+        bed.two_turns().await;
+        bed.model_says([counted("C.", LIMIT + 1), "SUMMARY".into(), "D.".into()]);
+        let queues =
+            Queues { event, harness: bed.harness.clone(), is_over: AtomicBool::new(false) };
+        let id = bed.harness.subscribe(Arc::new(queues));
+        let outcome = bed.prompt("GAMMA").await;
+        let wanted = if is_delivered { "D." } else { "C." };
+        assert_eq!(outcome.answer.expect("answer").text(), wanted, "{event}");
+        let waits = bed.harness.agent().has_queued_messages();
+        assert_eq!(waits, !is_delivered, "{event}");
+        bed.harness.unsubscribe(id);
+    }
+}
+
+#[tokio::test]
 async fn a_slow_listener_holds_up_everything_behind_it_and_changes_nothing() {
     let bed = Bed::new([FauxTurn::text("1")]);
     let slow = Arc::new(Slow { event: "message_end", open: Notify::new() });
@@ -418,6 +441,25 @@ impl SessionListener for Slow {
         Box::pin(async move {
             if event["type"] == self.event {
                 self.open.notified().await;
+            }
+        })
+    }
+}
+
+/// Queues one message at one event.
+struct Queues {
+    event: &'static str,
+    harness: Harness,
+    is_over: AtomicBool,
+}
+
+impl SessionListener for Queues {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        let event = serde_json::to_value(event).expect("JSON");
+        Box::pin(async move {
+            if event["type"] == self.event && !self.is_over.swap(true, Ordering::SeqCst) {
+                let message = AgentMessage::user(vec![InputBlock::text("QUEUED")], 0);
+                self.harness.follow_up(message).await;
             }
         })
     }

@@ -110,7 +110,7 @@ async fn a_retry_of_its_own_does_not_use_up_the_recovery() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_error_of_another_model_says_nothing_of_the_one_at_hand() {
     let gate = Gate::new("a");
     let bed = Bed::of(Plan { tools: vec![gate], ..Plan::small() }, []);

@@ -131,7 +131,7 @@ async fn a_request_that_is_too_long_is_not_tried_again_and_its_error_is_the_outc
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_server_says_how_long_to_wait() {
     let slow = FauxTurn { retry_after_ms: Some(30), ..FauxTurn::error(OVERLOADED) };
     let for_ever = FauxTurn { retry_after_ms: Some(3_600_000), ..FauxTurn::error(OVERLOADED) };
@@ -141,7 +141,7 @@ async fn the_server_says_how_long_to_wait() {
         max_agent_delay_ms: 50,
         ..RetrySettings::default()
     });
-    let began = std::time::Instant::now();
+    let began = tokio::time::Instant::now();
     bed.prompt("Try").await;
     assert!(began.elapsed() >= Duration::from_millis(80));
     let told = bed.told();

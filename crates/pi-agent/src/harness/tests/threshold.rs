@@ -341,7 +341,7 @@ async fn when_it_fails_the_prompt_goes_on_with_the_long_context() {
     assert_eq!(bed.requests()[4], "system user assistant user assistant user");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_queued_meanwhile_is_delivered_afterwards() {
     let turns = [
         FauxTurn::text("A."),
@@ -350,7 +350,6 @@ async fn what_was_queued_meanwhile_is_delivered_afterwards() {
         FauxTurn::text("S."),
         FauxTurn::text("F."),
     ];
-    tokio::time::pause();
     let bed = Bed::small(turns);
     bed.prompt(&long("ALPHA")).await;
     let run = bed.spawn_prompt(&long("BETA"));
