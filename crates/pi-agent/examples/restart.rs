@@ -8,7 +8,6 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_agent::AgentMessage;
@@ -19,11 +18,13 @@ use pi_agent::tool::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use pi_ai::faux::{FauxProvider, FauxTurn};
 use serde_json::json;
+use tokio::sync::Notify;
 
 /// Takes for ever.
 #[derive(Debug)]
 struct Forecast {
     definition: pi_ai::Tool,
+    asked: Arc<Notify>,
 }
 
 impl Tool for Forecast {
@@ -36,18 +37,23 @@ impl Tool for Forecast {
         call: ToolCallInput<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            self.asked.notify_one();
             call.cancel.cancelled().await;
             Err(ToolError::new("The forecast was not ready in time."))
         })
     }
 }
 
-fn harness(session: Session, model: &FauxProvider) -> Result<Harness, Box<dyn Error>> {
+fn harness(
+    session: Session,
+    model: &FauxProvider,
+    asked: &Arc<Notify>,
+) -> Result<Harness, Box<dyn Error>> {
     let definition = serde_json::from_value(json!({
         "name": "forecast", "description": "The weather to come.", "parameters": {"type": "object"},
     }))?;
     let mut agent = AgentConfig::new(Arc::new(FauxProvider::model()), Arc::new(model.protocols()));
-    agent.tools = vec![Arc::new(Forecast { definition })];
+    agent.tools = vec![Arc::new(Forecast { definition, asked: Arc::clone(asked) })];
     Ok(Harness::new(HarnessConfig::new(agent, session)))
 }
 
@@ -61,11 +67,14 @@ async fn run() -> Result<(), Box<dyn Error>> {
     model.push("Hello.");
     model.push(FauxTurn::tool_call("call_1", "forecast", json!({})));
     let session = Session::create(&sessions.for_cwd(project), project, new_session_id(), None)?;
-    let first = harness(session, &model)?;
+    let asked = Arc::new(Notify::new());
+    let first = harness(session, &model, &asked)?;
     first.prompt(vec![InputBlock::text("Good morning")]).await?;
     // The future is dropped while the tool runs; its call gets a result in the file all the same.
-    let cut = tokio::time::timeout(Duration::from_millis(50), first.prompt(question())).await;
-    assert!(cut.is_err(), "the forecast never comes");
+    tokio::select! {
+        _outcome = first.prompt(question()) => return Err("the forecast never comes".into()),
+        () = asked.notified() => {}
+    }
     drop(first);
 
     let Newest { found, .. } = sessions.newest(project);
@@ -74,7 +83,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     assert!(problems.is_empty());
     let model = FauxProvider::default();
     model.push("No, it stays dry.");
-    let second = harness(session, &model)?;
+    let second = harness(session, &model, &asked)?;
     let last_question = second.with_session(|session| {
         let asked = session.walk_up().find(|entry| {
             let message = entry.parse().ok().and_then(|entry| entry.message().cloned());

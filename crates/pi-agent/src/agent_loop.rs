@@ -149,7 +149,7 @@ impl Run<'_> {
         }
         let BatchOutcome { results, terminate } = self.run_tools(&message).await;
         let finish = self.end_turn(Arc::clone(&message), results.clone()).await;
-        let more = !results.is_empty() && !terminate || finish == TurnFinish::Continue;
+        let more = !results.is_empty() && !terminate || finish.continues;
         self.after_turn(&message, &results, more).await
     }
 
@@ -230,8 +230,8 @@ impl Run<'_> {
 
     /// Adds a whole message to the transcript.
     async fn record(&self, message: AgentMessage) {
-        let message = finished(&*self.hooks, message).await;
         self.host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
+        let message = finished(&*self.hooks, message).await;
         self.host.emit(AgentEvent::MessageEnd { message }).await;
     }
 }

@@ -37,8 +37,8 @@ pub type EnvFuture<'a, T> = BoxFuture<'a, Result<T, EnvError>>;
 /// say, with [`Self::cwd`]. Sizes and offsets are bytes.
 ///
 /// An implementation keeps to this:
-/// - Nothing blocks the thread that polls. A method that must wait for a disk or a network waits
-///   elsewhere.
+/// - Nothing blocks the thread that polls longer than starting or killing a process takes. A method
+///   that must wait for a disk or a network waits elsewhere.
 /// - A future may be dropped at any time. What it had begun with a file may then still come to its
 ///   end, but is never left half done where the method says "all or nothing"; who must know the
 ///   outcome polls to the end. What it had begun with a process is killed.

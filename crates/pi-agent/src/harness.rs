@@ -43,7 +43,7 @@ pub use compact::CompactionFailure;
 pub use listener::{SessionListener, SessionListenerId};
 pub use navigate::{NavigateOptions, Navigation, NavigationFailure};
 pub use operation::Operation;
-pub use run::{Run, RunOutcome};
+pub use run::{Reservation, Run, RunOutcome};
 pub use session_hooks::{
     BeforeCompact, BeforeNavigate, CompactDecision, CompactFailed, Compacted, NavigateDecision,
     Navigated, SessionHooks, SuppliedCompaction,
@@ -152,6 +152,25 @@ pub struct Harness {
     inner: Arc<Inner>,
 }
 
+/// See [`Harness::downgrade`].
+#[derive(Clone)]
+pub struct WeakHarness {
+    inner: Weak<Inner>,
+}
+
+impl WeakHarness {
+    /// The harness, while somebody holds it.
+    pub fn upgrade(&self) -> Option<Harness> {
+        self.inner.upgrade().map(|inner| Harness { inner })
+    }
+}
+
+impl fmt::Debug for WeakHarness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakHarness").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Harness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Harness").field("agent", &self.inner.agent).finish_non_exhaustive()
@@ -225,8 +244,9 @@ impl Harness {
     /// # Errors
     /// As for both.
     pub async fn prompt_text(&self, text: &str) -> Result<RunOutcome, HarnessError> {
+        let reservation = self.reserve().await?;
         let message = self.user_message(text, Vec::new()).await?;
-        self.begin(vec![message]).await?.await
+        reservation.begin(vec![message]).await
     }
 
     /// The message that a typed text becomes, with what it calls put in its place: a skill or a
@@ -258,7 +278,16 @@ impl Harness {
     /// # Errors
     /// Something else is on.
     pub async fn begin(&self, messages: Vec<AgentMessage>) -> Result<Run, HarnessError> {
-        run::begin(Arc::clone(&self.inner), messages).await
+        Ok(self.reserve().await?.begin(messages))
+    }
+
+    /// Takes the next prompt before what it says is known: while handlers change it, or files are
+    /// read.
+    ///
+    /// # Errors
+    /// Something else is on.
+    pub async fn reserve(&self) -> Result<Reservation, HarnessError> {
+        Reservation::take(Arc::clone(&self.inner)).await
     }
 
     /// Delivers what was queued while no prompt was on; `None` when nothing is.
@@ -322,11 +351,10 @@ impl Harness {
         self.inner.listeners.remove(id);
     }
 
-    /// The agent below, to read its state. Change model, level, tools and hooks through the
-    /// harness, or the session does not learn of it. Its transcript is there from the first prompt
-    /// on: see [`Self::messages`].
-    pub fn agent(&self) -> &Agent {
-        &self.inner.agent
+    /// A handle that does not keep the harness alive, for what the harness itself owns (tools,
+    /// hooks, listeners).
+    pub fn downgrade(&self) -> WeakHarness {
+        WeakHarness { inner: Arc::downgrade(&self.inner) }
     }
 
     /// The conversation as the model is told it; a message that is still arriving is not in it.

@@ -54,8 +54,8 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
         Box::pin(std::future::ready(Ok(ToolOutputPatch::default())))
     }
 
-    /// A message is whole and about to be told, stored and sent on: it may be changed, but not
-    /// given another role; such a change is ignored.
+    /// A message is whole: before its `message_end`, before it is stored and sent on, it may be
+    /// changed, but not given another role; such a change is ignored.
     fn finish_message<'a>(&'a self, message: AgentMessage) -> BoxFuture<'a, AgentMessage> {
         Box::pin(std::future::ready(message))
     }
@@ -95,8 +95,13 @@ pub trait LoopHooks: Send + Sync + fmt::Debug {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolDecision {
     Run(Map<String, Value>),
-    /// The reason becomes the call's error result; a default text stands in for `None`.
-    Block(Option<String>),
+    /// The call is not run.
+    Block {
+        /// Becomes the call's error result; a default text stands in for `None`.
+        reason: Option<String>,
+        /// Ends the run after the batch, if every result of the batch says so.
+        terminate: bool,
+    },
 }
 
 /// Answer of [`LoopHooks::after_tool_call`]. Replacing the content alone drops the structured
@@ -140,14 +145,27 @@ impl ToolOutputPatch {
     }
 }
 
-/// Answer of [`LoopHooks::finish_turn`].
+impl ToolDecision {
+    /// Blocks a call for this reason.
+    pub fn block(reason: impl Into<String>) -> Self {
+        Self::Block { reason: Some(reason.into()), terminate: false }
+    }
+}
+
+/// Answer of [`LoopHooks::finish_turn`]. By default the answer, its calls and the queues decide
+/// whether the run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TurnFinish {
-    /// What the answer, its calls and the queues ask for.
-    #[default]
-    AsItIs,
+#[non_exhaustive]
+pub struct TurnFinish {
+    /// There is one more request at least.
+    pub continues: bool,
+}
+
+impl TurnFinish {
     /// One more request at least.
-    Continue,
+    pub fn once_more() -> Self {
+        Self { continues: true }
+    }
 }
 
 /// Answer of [`LoopHooks::prepare_next_turn`].

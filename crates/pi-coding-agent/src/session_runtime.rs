@@ -139,7 +139,7 @@ impl AgentSession {
             branch_summary: parts.branch_summary,
             ..HarnessConfig::new(agent, session)
         });
-        live.attach(harness.agent().downgrade());
+        live.attach(harness.downgrade());
         let stopped = CancellationToken::new();
         Self {
             inner: Arc::new(Inner {

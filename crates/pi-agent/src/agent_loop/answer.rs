@@ -32,10 +32,11 @@ impl Run<'_> {
         let mut message = Arc::unwrap_or_clone(message);
         message.thinking_level = Some(level);
         message.duration_ms = Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let message = self.finish_answer(Arc::new(message)).await;
+        let mut message = Arc::new(message);
         if !started {
             self.start_message(Arc::clone(&message)).await;
         }
+        message = self.finish_answer(message).await;
         let ended = AgentMessage::Assistant(Arc::clone(&message));
         self.host.emit(AgentEvent::MessageEnd { message: ended }).await;
         message

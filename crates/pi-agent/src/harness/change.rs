@@ -10,6 +10,7 @@ use super::{CompactionPolicy, Harness, HarnessError, RetrySettings, SessionHooks
 use crate::event::SessionEvent;
 use crate::hooks::LoopHooks;
 use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::queue::QueueMode;
 use crate::resources::Resources;
 use crate::session::{Entry, EntryBody, EntryKind, clean_name};
 
@@ -32,6 +33,14 @@ impl Harness {
             self.inner.tell(SessionEvent::ThinkingLevelChanged { level }).await;
         }
         level
+    }
+
+    pub fn set_steering_mode(&self, mode: QueueMode) {
+        self.inner.agent.set_steering_mode(mode);
+    }
+
+    pub fn set_follow_up_mode(&self, mode: QueueMode) {
+        self.inner.agent.set_follow_up_mode(mode);
     }
 
     pub fn set_retry(&self, retry: RetrySettings) {

@@ -51,7 +51,8 @@ pub enum NavigationFailure {
 impl Harness {
     /// Goes to an entry; `None` goes before all of them. To a user message means to where it was
     /// written: the leaf is its parent, and its text comes back. Nothing already written changes;
-    /// the place itself is only kept once something is appended there.
+    /// the place itself is only kept once something is appended there. Whoever is told something by
+    /// a prompt or another navigation must not wait for this.
     ///
     /// # Errors
     /// Something else is on, there is no such entry, a hook or [`Self::abort`] cancelled it, or the
@@ -92,7 +93,8 @@ impl Inner {
             match cancel.run_until_cancelled(hooks.before_navigate(asked)).await {
                 Some(NavigateDecision::Proceed) => {}
                 Some(NavigateDecision::Change(changed)) => options = changed,
-                Some(NavigateDecision::Use { summary, usage, details }) => {
+                Some(NavigateDecision::Use { summary, usage, details, label }) => {
+                    options.label = label.or(options.label);
                     supplied = Some(Summary { text: summary, usage, details });
                     break;
                 }

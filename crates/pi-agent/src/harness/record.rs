@@ -57,6 +57,11 @@ impl Inner {
         let announced = Announced { inner: self, message: Some(message) };
         self.listeners.before(&event).await;
         let entry = announced.store();
+        if entry.is_none() && is_followed_by_more(message) {
+            // Neither the model nor a tool does anything that leaves no record.
+            self.cancellation().cancel();
+            self.agent.abort();
+        }
         if let AgentMessage::Assistant(answer) = message {
             self.state().progress.last_answer = Some(Answer {
                 message: Arc::clone(answer),
@@ -132,6 +137,14 @@ impl Drop for Announced<'_> {
         if let Some(message) = self.message.take() {
             self.inner.store_or_keep(message.clone().into());
         }
+    }
+}
+
+/// Whether a request or a tool comes next in any case.
+fn is_followed_by_more(message: &AgentMessage) -> bool {
+    match message {
+        AgentMessage::Assistant(answer) => answer.tool_calls().next().is_some(),
+        _ => true,
     }
 }
 

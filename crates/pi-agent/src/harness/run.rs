@@ -52,17 +52,30 @@ impl fmt::Debug for Run {
     }
 }
 
-/// Takes a prompt; `messages` may be empty when something is queued.
-///
-/// # Errors
-/// Something else is on.
-pub(super) async fn begin(
-    inner: Arc<Inner>,
-    messages: Vec<AgentMessage>,
-) -> Result<Run, HarnessError> {
-    let scope = Scope::begin(inner, Kind::Prompt).await?;
-    scope.inner.state().progress = Progress::default();
-    Ok(Run(Box::pin(run(scope, messages))))
+/// The right to the next prompt, for whoever has to prepare it first. Nothing else can begin as
+/// long as it is held; dropping it gives it back.
+#[must_use = "nothing else can begin while this is held"]
+pub struct Reservation(Scope);
+
+impl Reservation {
+    /// # Errors
+    /// Something else is on.
+    pub(super) async fn take(inner: Arc<Inner>) -> Result<Self, HarnessError> {
+        let scope = Scope::begin(inner, Kind::Prompt).await?;
+        scope.inner.state().progress = Progress::default();
+        Ok(Self(scope))
+    }
+
+    /// Sends messages that belong together; none: what is queued, or else what came last again.
+    pub fn begin(self, messages: Vec<AgentMessage>) -> Run {
+        Run(Box::pin(run(self.0, messages)))
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation").finish_non_exhaustive()
+    }
 }
 
 async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome, HarnessError> {
@@ -92,7 +105,12 @@ async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome
                     ended => ended?,
                 }
             }
-            Next::Nothing => break,
+            Next::Nothing => {
+                inner.ask_before_settle().await;
+                if !inner.has_queued(&tokens) {
+                    break;
+                }
+            }
         }
     }
     inner.flush_held();
@@ -169,6 +187,13 @@ impl Inner {
             }
         }
         if self.has_queued(tokens) { Next::Queued } else { Next::Nothing }
+    }
+
+    async fn ask_before_settle(&self) {
+        let answer = self.state().progress.last_answer.clone();
+        for hooks in self.session_hooks().iter() {
+            hooks.before_settle(answer.as_ref().map(|answer| answer.message.as_ref())).await;
+        }
     }
 
     fn has_queued(&self, tokens: &Tokens) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use pi_ai::Usage;
+use pi_ai::{AssistantMessage, Usage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,12 @@ pub trait SessionHooks: Send + Sync + fmt::Debug {
 
     /// Nothing was stored; the public event is still to come.
     fn compact_failed<'a>(&'a self, _failure: CompactFailed<'a>) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Nothing more is to be done for the prompt that is on. What is queued now is still delivered
+    /// within it.
+    fn before_settle<'a>(&'a self, _answer: Option<&'a AssistantMessage>) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 
@@ -119,6 +125,8 @@ pub enum NavigateDecision {
         summary: String,
         usage: Option<Usage>,
         details: Option<Value>,
+        /// Goes before the one asked for.
+        label: Option<String>,
     },
 }
 

@@ -1,11 +1,13 @@
 //! The state of a harness as data.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pi_ai::{Model, ThinkingLevel};
+use pi_ai::{AssistantMessage, Model, ThinkingLevel};
 
 use super::{Harness, Operation};
 use crate::compaction::{ContextUsage, context_usage};
+use crate::queue::QueuedMessages;
 
 /// What a harness is at, at one moment.
 #[derive(Debug, Clone)]
@@ -46,6 +48,29 @@ impl Harness {
     /// How full the model's window is; unknown from a compaction to the next answer.
     pub fn context_usage(&self) -> ContextUsage {
         context_usage(&self.inner.session(), self.inner.agent.model().context_window)
+    }
+
+    pub fn model(&self) -> Arc<Model> {
+        self.inner.agent.model()
+    }
+
+    pub fn thinking_level(&self) -> ThinkingLevel {
+        self.inner.agent.thinking_level()
+    }
+
+    /// What waits in both queues.
+    pub fn queued_messages(&self) -> QueuedMessages {
+        self.inner.agent.queued_messages()
+    }
+
+    /// The answer that is arriving, as far as listeners have been told.
+    pub fn streaming_message(&self) -> Option<AssistantMessage> {
+        self.inner.agent.streaming_message()
+    }
+
+    /// Ids of tool calls that are being run.
+    pub fn pending_tool_calls(&self) -> BTreeSet<String> {
+        self.inner.agent.pending_tool_calls()
     }
 
     /// What is going on.

@@ -58,7 +58,7 @@ impl LoopHooks for HookChain {
             for hooks in &self.0 {
                 match hooks.before_tool_call(call, arguments).await? {
                     ToolDecision::Run(changed) => arguments = changed,
-                    block @ ToolDecision::Block(_) => return Ok(block),
+                    block @ ToolDecision::Block { .. } => return Ok(block),
                 }
             }
             Ok(ToolDecision::Run(arguments))
@@ -103,9 +103,7 @@ impl LoopHooks for HookChain {
         Box::pin(async move {
             let mut finish = TurnFinish::default();
             for hooks in &self.0 {
-                if hooks.finish_turn(message, results).await == TurnFinish::Continue {
-                    finish = TurnFinish::Continue;
-                }
+                finish.continues |= hooks.finish_turn(message, results).await.continues;
             }
             finish
         })
@@ -200,7 +198,7 @@ mod tests {
             arguments.insert(self.name.to_owned(), json!(arguments.len()));
             Box::pin(ready(match (self.fails, self.blocks) {
                 (true, _) => Err(self.name.to_owned()),
-                (_, true) => Ok(ToolDecision::Block(Some(self.name.to_owned()))),
+                (_, true) => Ok(ToolDecision::block(self.name)),
                 _ => Ok(ToolDecision::Run(arguments)),
             }))
         }
@@ -282,7 +280,7 @@ mod tests {
         let blocks = Link { blocks: true, ..named("b") };
         let fails = Link { fails: true, ..named("b") };
         for (link, expected) in
-            [(blocks, Ok(ToolDecision::Block(Some("b".to_owned())))), (fails, Err("b".to_owned()))]
+            [(blocks, Ok(ToolDecision::block("b"))), (fails, Err("b".to_owned()))]
         {
             let (chain, [.., last]) = chain([named("a"), link, named("c")]);
             assert_eq!(chain.before_tool_call(&call(), Map::new()).await, expected);

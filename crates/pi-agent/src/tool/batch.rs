@@ -133,22 +133,23 @@ impl Batch<'_> {
                 let hooks = Arc::clone(self.hooks);
                 Prepared::Ready(Box::new(Ready { call, tool, arguments, hooks }))
             }
-            Err(text) => {
-                let settled = Settled::failed(text);
+            Err(Refusal { text, terminate }) => {
+                let mut settled = Settled::failed(text);
+                settled.output.terminate = terminate.then_some(true);
                 self.ended(&call, &settled).await;
                 Prepared::Settled(call, Box::new(settled))
             }
         }
     }
 
-    async fn check(&self, call: &ToolCall) -> Result<(Arc<dyn Tool>, Map<String, Value>), String> {
+    async fn check(&self, call: &ToolCall) -> Result<(Arc<dyn Tool>, Map<String, Value>), Refusal> {
         let name = &call.name;
         let tool = self.find(name).ok_or_else(|| format!("Tool {name} not found"))?;
         if let Some(error) = &call.arguments_error {
-            return Err(format!("Invalid arguments for tool \"{name}\": {error}"));
+            return Err(format!("Invalid arguments for tool \"{name}\": {error}").into());
         }
         if self.cancel.is_cancelled() {
-            return Err(ABORTED.to_owned());
+            return Err(ABORTED.to_owned().into());
         }
         let prepare = || tool.prepare_arguments(call.arguments.clone());
         let arguments = std::panic::catch_unwind(AssertUnwindSafe(prepare))
@@ -159,11 +160,11 @@ impl Batch<'_> {
             AssertUnwindSafe(async { self.hooks.before_tool_call(call, arguments).await })
                 .catch_unwind();
         match self.cancel.run_until_cancelled(decision).await {
-            None => Err(ABORTED.to_owned()),
-            Some(Err(panic)) => Err(panic_text(&*panic)),
-            Some(Ok(Err(text))) => Err(text),
-            Some(Ok(Ok(ToolDecision::Block(reason)))) => {
-                Err(reason.unwrap_or_else(|| BLOCKED.to_owned()))
+            None => Err(ABORTED.to_owned().into()),
+            Some(Err(panic)) => Err(panic_text(&*panic).into()),
+            Some(Ok(Err(text))) => Err(text.into()),
+            Some(Ok(Ok(ToolDecision::Block { reason, terminate }))) => {
+                Err(Refusal { text: reason.unwrap_or_else(|| BLOCKED.to_owned()), terminate })
             }
             Some(Ok(Ok(ToolDecision::Run(arguments)))) => Ok((Arc::clone(tool), arguments)),
         }
@@ -190,6 +191,19 @@ fn cut_off_text(call: &ToolCall) -> String {
          Call it again with shorter arguments.",
         call.name
     )
+}
+
+/// Why a call is not run.
+struct Refusal {
+    text: String,
+    /// Whether it asks to end the run.
+    terminate: bool,
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self { text, terminate: false }
+    }
 }
 
 enum Prepared {
@@ -220,6 +234,7 @@ impl Outcome {
             timestamp: pi_ai::now_ms(),
         });
         let mut message = AgentMessage::ToolResult(message);
+        batch.host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
         // A result answers its call whatever the hooks make of it.
         if let AgentMessage::ToolResult(changed) = finished(&**batch.hooks, message.clone()).await
             && changed.tool_call_id == call.id
@@ -229,7 +244,6 @@ impl Outcome {
         if let AgentMessage::ToolResult(result) = &message {
             self.results.push(Arc::clone(result));
         }
-        batch.host.emit(AgentEvent::MessageStart { message: message.clone() }).await;
         batch.host.emit(AgentEvent::MessageEnd { message }).await;
     }
 

@@ -28,7 +28,7 @@ impl AgentSession {
     }
 
     pub fn queued_messages(&self) -> QueuedMessages {
-        self.inner.harness.agent().queued_messages()
+        self.inner.harness.queued_messages()
     }
 
     /// Empties both queues and gives back what was in them.
@@ -55,7 +55,7 @@ impl AgentSession {
 /// The model.
 impl AgentSession {
     pub fn model(&self) -> Arc<Model> {
-        self.inner.harness.agent().model()
+        self.inner.harness.model()
     }
 
     /// Where models are looked up; see [`crate::models::resolve_reference`] for what people type.
@@ -81,7 +81,7 @@ impl AgentSession {
     }
 
     pub fn thinking_level(&self) -> ThinkingLevel {
-        self.inner.harness.agent().thinking_level()
+        self.inner.harness.thinking_level()
     }
 
     /// Sets the thinking level, or the nearest one the model has, and gives what it became.

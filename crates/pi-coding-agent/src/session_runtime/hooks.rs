@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_agent::message::CustomMessage;
 use pi_agent::{AgentMessage, LoopHooks};
 use pi_ai::{InputBlock, ToolResultMessage, UserContent, UserMessage};
 
@@ -35,6 +36,14 @@ fn without_images(message: AgentMessage) -> AgentMessage {
             let Some(blocks) = replaced(blocks) else { return AgentMessage::User(user) };
             let content = UserContent::Blocks(blocks);
             AgentMessage::User(Arc::new(UserMessage { content, timestamp: user.timestamp }))
+        }
+        AgentMessage::Custom(custom) => {
+            let UserContent::Blocks(blocks) = &custom.content else {
+                return AgentMessage::Custom(custom);
+            };
+            let Some(blocks) = replaced(blocks) else { return AgentMessage::Custom(custom) };
+            let content = UserContent::Blocks(blocks);
+            AgentMessage::Custom(Arc::new(CustomMessage { content, ..custom.as_ref().clone() }))
         }
         AgentMessage::ToolResult(result) => match replaced(&result.content) {
             Some(content) => AgentMessage::ToolResult(Arc::new(ToolResultMessage {
@@ -78,8 +87,21 @@ mod tests {
             AgentMessage::user(vec![InputBlock::text("Read image file [image/png]"), image], 1);
         let open = ImageFilter { block: false }.transform_context(vec![message.clone()]).await;
         assert_eq!(open, std::slice::from_ref(&message));
-        let blocked = ImageFilter { block: true }.transform_context(vec![message]).await;
-        let text = InputBlock::text("Read image file [image/png]\nImage reading is disabled.");
-        assert_eq!(blocked, [AgentMessage::user(vec![text], 1)]);
+        let AgentMessage::User(user) = &message else { panic!("a user message") };
+        let custom = |content| {
+            AgentMessage::Custom(Arc::new(CustomMessage {
+                custom_type: "x".to_owned(),
+                content,
+                display: true,
+                details: None,
+                timestamp: 1,
+            }))
+        };
+        let messages = vec![message.clone(), custom(user.content.clone())];
+        let blocked = ImageFilter { block: true }.transform_context(messages).await;
+        let text =
+            vec![InputBlock::text("Read image file [image/png]\nImage reading is disabled.")];
+        let expected = [AgentMessage::user(text.clone(), 1), custom(UserContent::Blocks(text))];
+        assert_eq!(blocked, expected);
     }
 }

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use pi_agent::agent::WeakAgent;
+use pi_agent::harness::{Harness, WeakHarness};
 use pi_agent::session::Session;
 
 use crate::tools::{SessionVariables, ToolModel, ToolSession};
 
-/// Reads model and level from the agent at each call. The tools exist before their agent does, so
-/// it is attached later.
+/// Reads model and level from the harness at each call. The tools exist before it does, so it is
+/// attached later.
 #[derive(Debug)]
 pub(super) struct LiveSession {
     id: String,
     file: Option<PathBuf>,
     auto_resize_images: bool,
-    agent: OnceLock<WeakAgent>,
+    harness: OnceLock<WeakHarness>,
 }
 
 impl LiveSession {
@@ -24,34 +24,34 @@ impl LiveSession {
             id: session.id().to_owned(),
             file: session.path().map(ToOwned::to_owned),
             auto_resize_images,
-            agent: OnceLock::new(),
+            harness: OnceLock::new(),
         }
     }
 
-    /// The first agent stays.
-    pub(super) fn attach(&self, agent: WeakAgent) {
-        drop(self.agent.set(agent));
+    /// The first harness stays.
+    pub(super) fn attach(&self, harness: WeakHarness) {
+        drop(self.harness.set(harness));
     }
 }
 
 impl ToolSession for LiveSession {
     fn variables(&self) -> SessionVariables {
-        let agent = self.agent.get().and_then(WeakAgent::upgrade);
-        let model = agent.as_ref().map(pi_agent::Agent::model);
+        let harness = self.harness.get().and_then(WeakHarness::upgrade);
+        let model = harness.as_ref().map(Harness::model);
         SessionVariables {
             session_id: Some(self.id.clone()),
             session_file: self.file.clone(),
             provider: model.as_ref().map(|model| model.provider.clone()),
             model: model.as_ref().map(|model| model.id.clone()),
-            reasoning_level: agent.map(|agent| agent.thinking_level().to_string()),
+            reasoning_level: harness.map(|harness| harness.thinking_level().to_string()),
         }
     }
 
     fn model(&self) -> ToolModel {
-        let Some(agent) = self.agent.get().and_then(WeakAgent::upgrade) else {
+        let Some(harness) = self.harness.get().and_then(WeakHarness::upgrade) else {
             return ToolModel::default();
         };
-        let model = agent.model();
+        let model = harness.model();
         let images = model.input_limits.as_ref().and_then(|limits| limits.images.as_ref());
         ToolModel {
             id: model.id.clone(),

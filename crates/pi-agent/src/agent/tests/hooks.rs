@@ -64,7 +64,9 @@ impl LoopHooks for Before {
                     arguments.insert("n".to_owned(), json!("not validated again"));
                     Ok(ToolDecision::Run(arguments))
                 }
-                Self::Block(reason) => Ok(ToolDecision::Block(reason.map(str::to_owned))),
+                Self::Block(reason) => {
+                    Ok(ToolDecision::Block { reason: reason.map(str::to_owned), terminate: false })
+                }
                 Self::Fail => Err(format!("no {} today", call.name)),
                 Self::Crash => panic!("hook bug"),
             }

@@ -129,7 +129,11 @@ async fn a_running_prompt_is_aborted_first_and_does_not_go_on() {
             "compaction_end manual done retry=false"
         ]
     );
-    assert_eq!(bed.harness.agent().queued_messages().follow_up.len(), 1, "and nothing else starts");
+    assert_eq!(
+        bed.harness.inner.agent.queued_messages().follow_up.len(),
+        1,
+        "and nothing else starts"
+    );
     assert_eq!(bed.entries()[8..], ["user", "assistant", "compaction"]);
 }
 
@@ -293,7 +297,7 @@ async fn messages_queued_meanwhile_keep_their_kind_and_are_delivered_on_demand()
         bed.harness.record_bash(bash("ls")).expect("held");
         bed.harness.abort();
         compaction.await.expect("task").expect_err("aborted");
-        let queued = bed.harness.agent().queued_messages();
+        let queued = bed.harness.inner.agent.queued_messages();
         assert_eq!((queued.steering.len(), queued.follow_up.len()), (1, 1));
         assert_eq!(bed.entries()[8..], ["bashExecution"], "what was held is stored");
 

@@ -357,8 +357,8 @@ impl LoopHooks for OneMore {
         finished.push((message.stop_reason, results.len()));
         let is_first = finished.len() == 1;
         Box::pin(std::future::ready(match is_first {
-            true => TurnFinish::Continue,
-            false => TurnFinish::AsItIs,
+            true => TurnFinish::once_more(),
+            false => TurnFinish::default(),
         }))
     }
 }

@@ -161,7 +161,7 @@ async fn play(steps: Vec<Step>, answers: Vec<Answer>) {
     }
     bed.model_answers();
     while bed.model.remaining() > 1 {
-        let model = bed.harness.agent().model();
+        let model = bed.harness.inner.agent.model();
         drop(bed.model.protocols().stream(
             &model,
             pi_ai::Context::default(),

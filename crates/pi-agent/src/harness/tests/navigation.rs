@@ -166,8 +166,12 @@ async fn from_before_everything_a_summary_comes_from_the_root() {
     let bed = two_turns().await;
     bed.try_to_go(None, NavigateOptions::default()).await.expect("navigates");
     let mut hook = Decider::new("a", &log);
-    hook.navigate =
-        NavigateDecision::Use { summary: "MINE".to_owned(), usage: None, details: None };
+    hook.navigate = NavigateDecision::Use {
+        summary: "MINE".to_owned(),
+        usage: None,
+        details: None,
+        label: None,
+    };
     bed.harness.set_session_hooks(vec![Arc::new(hook)]);
     bed.go(&bed.id(5), NavigateOptions::default()).await;
     let entry = bed.lines().pop().expect("entry");
@@ -288,6 +292,7 @@ async fn a_hook_may_cancel_change_or_stand_in() {
         summary: "MINE".to_owned(),
         usage: None,
         details: Some(json!({"x": 1})),
+        label: None,
     };
     bed.harness.set_session_hooks(vec![decides(summary), decides(NavigateDecision::Cancel)]);
     let navigation = bed.go(&bed.id(7), NavigateOptions::default()).await;

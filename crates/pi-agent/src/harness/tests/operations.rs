@@ -329,7 +329,7 @@ async fn what_listeners_queue_at_the_end_of_a_run_belongs_to_the_same_prompt() {
         let outcome = bed.prompt("GAMMA").await;
         let wanted = if is_delivered { "D." } else { "C." };
         assert_eq!(outcome.answer.expect("answer").text(), wanted, "{event}");
-        let waits = bed.harness.agent().has_queued_messages();
+        let waits = bed.harness.inner.agent.has_queued_messages();
         assert_eq!(waits, !is_delivered, "{event}");
         bed.harness.unsubscribe(id);
     }

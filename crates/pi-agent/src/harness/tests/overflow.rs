@@ -171,9 +171,9 @@ async fn an_answer_that_reached_its_own_limit_stands() {
         plan.model.max_tokens = if limit.is_some() { 16_384 } else { 10 };
         let bed = Bed::of(plan, []);
         bed.two_turns().await;
-        let mut options = bed.harness.agent().options();
+        let mut options = bed.harness.inner.agent.options();
         options.base.max_tokens = limit;
-        bed.harness.agent().set_options(options);
+        bed.harness.inner.agent.set_options(options);
         bed.model_says([cut_short("Half an")]);
         let outcome = bed.prompt("GAMMA").await;
         assert_eq!(stop_of(&outcome), StopReason::Length);

@@ -111,7 +111,7 @@ async fn another_model_or_level_is_recorded_once() {
     let bed = Bed::new([FauxTurn::text("Hi.")]);
     bed.prompt("Hello").await;
     let count = bed.entries().len();
-    let same = bed.harness.agent().model();
+    let same = bed.harness.inner.agent.model();
     bed.harness.set_model(same).await;
     bed.harness.set_thinking_level(ThinkingLevel::Off).await;
     assert_eq!(bed.entries().len(), count);
@@ -132,7 +132,7 @@ async fn changed_tools_reach_the_model_with_the_next_prompt_and_keep_their_order
     bed.prompt("one").await;
     bed.harness.register_tool(c, false);
     bed.harness.set_active_tools(&["c", "b", "a"]);
-    let tools = bed.harness.agent().tools();
+    let tools = bed.harness.inner.agent.tools();
     let names: Vec<_> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     bed.prompt("two").await;

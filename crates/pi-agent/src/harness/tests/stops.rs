@@ -38,10 +38,10 @@ async fn an_abort_while_streaming_keeps_what_came_and_the_queue() {
         ]
     );
     assert_eq!(bed.entries()[4..], ["user", "assistant"]);
-    assert_eq!(bed.harness.agent().queued_messages().follow_up.len(), 1);
+    assert_eq!(bed.harness.inner.agent.queued_messages().follow_up.len(), 1);
 
     bed.prompt("Again").await;
-    assert!(!bed.harness.agent().has_queued_messages());
+    assert!(!bed.harness.inner.agent.has_queued_messages());
     assert_eq!(bed.requests().len(), 3);
 }
 

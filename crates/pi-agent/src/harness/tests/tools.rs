@@ -71,7 +71,7 @@ async fn a_tool_of_the_same_name_takes_the_place_of_the_other() {
         (registered(&bed), bed.harness.active_tools()),
         (owned(&["a", "b"]), owned(&["a", "b"]))
     );
-    assert_eq!(bed.harness.agent().tools()[0].definition().description, "other");
+    assert_eq!(bed.harness.inner.agent.tools()[0].definition().description, "other");
     bed.prompt("two").await;
     assert_eq!(patch(&bed), json!([["a"], []]), "the model is told how it is now");
     bed.harness.unregister_tool("a");
