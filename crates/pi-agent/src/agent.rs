@@ -213,10 +213,18 @@ impl Agent {
     /// # Errors
     /// A run is on already, or there is nothing to answer.
     pub fn continue_run(&self) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
+        self.continue_with(Vec::new())
+    }
+
+    /// The same, with messages that the model is told first.
+    pub(crate) fn continue_with(
+        &self,
+        messages: Vec<AgentMessage>,
+    ) -> impl Future<Output = Result<(), AgentError>> + Send + 'static {
         self.run(|state| match state.messages.iter().rfind(|message| message.is_turn()) {
             None => Err(AgentError::NothingToContinue),
-            Some(AgentMessage::Assistant(_)) => go_on_with_queued(state, Vec::new()),
-            Some(_) => Ok(Vec::new()),
+            Some(AgentMessage::Assistant(_)) => go_on_with_queued(state, messages),
+            Some(_) => Ok(messages),
         })
     }
 

@@ -27,7 +27,9 @@ pub use prepare::{NotCompactable, Preparation, prepare};
 pub use request::{Summarizer, SummaryError, SummaryListener, SummaryRetry};
 pub use summarize::{Summary, summarize};
 
+use pi_ai::Usage;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How a conversation is compacted, for one model. Sizes are tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,3 +77,19 @@ pub enum CompactionReason {
 
 #[cfg(test)]
 mod tests;
+
+/// What a compaction left.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    pub summary: String,
+    pub first_kept_entry_id: String,
+    /// Tokens of the context before.
+    pub tokens_before: u64,
+    /// Tokens of the context now, guessed from its length.
+    pub estimated_tokens_after: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}

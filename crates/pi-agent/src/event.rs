@@ -6,8 +6,7 @@ use pi_ai::{AssistantEvent, AssistantMessage, ToolResultMessage, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::compaction::CompactionReason;
-use crate::harness::CompactionResult;
+use crate::compaction::{CompactionReason, CompactionResult};
 use crate::message::AgentMessage;
 use crate::session::Entry;
 use crate::tool::ToolOutput;

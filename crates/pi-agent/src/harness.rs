@@ -17,7 +17,8 @@ use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::event::SessionEvent;
 use crate::message::AgentMessage;
 use crate::queue::QueuedMessages;
-use crate::session::{Diagnostic, Session, SessionError};
+use crate::resources::{ResourceDiagnostic, Resources};
+use crate::session::{Diagnostic, EntryKind, Session, SessionError};
 use crate::tool::Tool;
 
 mod change;
@@ -36,9 +37,9 @@ mod tests;
 mod tools;
 mod verdict;
 
-pub use crate::compaction::ContextUsage;
+pub use crate::compaction::{CompactionResult, ContextUsage};
 pub use crate::retry::RetrySettings;
-pub use compact::{CompactionFailure, CompactionResult};
+pub use compact::CompactionFailure;
 pub use listener::{SessionListener, SessionListenerId};
 pub use navigate::{NavigateOptions, Navigation, NavigationFailure};
 pub use operation::Operation;
@@ -53,7 +54,7 @@ pub use tools::ActiveTools;
 use listener::Listeners;
 use patch::PatchingHooks;
 use record::Recorder;
-use state::State;
+use state::{Settings, State};
 use tools::ToolRegistry;
 
 /// What a harness is made of.
@@ -68,6 +69,8 @@ pub struct HarnessConfig {
     pub compaction: CompactionPolicy,
     pub branch_summary: BranchSummarySettings,
     pub session_hooks: Vec<Arc<dyn SessionHooks>>,
+    /// Skills and prompt templates that texts may call.
+    pub resources: Option<Resources>,
 }
 
 impl HarnessConfig {
@@ -83,6 +86,7 @@ impl HarnessConfig {
             compaction: CompactionPolicy::default(),
             branch_summary: BranchSummarySettings::default(),
             session_hooks: Vec::new(),
+            resources: None,
         }
     }
 }
@@ -118,16 +122,24 @@ where
 /// Why a harness did not do as told.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
-    /// A prompt, a compaction or a navigation is on; see [`Harness::operation`].
+    /// A prompt cannot begin meanwhile; see [`Harness::operation`].
     #[error(
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     )]
     Busy,
+    /// A compaction or a navigation cannot begin meanwhile.
+    #[error("Another operation is on: {0}")]
+    Occupied(Operation),
+    #[error("Entries of type {0} are not appended; they are made by what they record")]
+    NotAppended(EntryKind),
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// Something is not on disk. It is kept, and written before whatever comes next.
     #[error(transparent)]
     Session(#[from] Arc<SessionError>),
+    /// What the text calls cannot be had; nothing was sent.
+    #[error("{0}")]
+    Resource(ResourceDiagnostic),
     #[error(transparent)]
     Compaction(#[from] CompactionFailure),
     #[error(transparent)]
@@ -166,14 +178,14 @@ impl Harness {
         let tools = ToolRegistry::new(std::mem::take(&mut agent_config.tools), active_tools);
         agent_config.messages = Vec::new();
         agent_config.tools = tools.default_active();
-        let state = State::new(
-            &session,
-            config.retry,
-            config.compaction,
-            config.branch_summary,
-            config.session_hooks,
-            tools,
-        );
+        let settings = Settings {
+            retry: config.retry,
+            compaction: config.compaction,
+            branch_summary: config.branch_summary,
+            session_hooks: config.session_hooks.into(),
+            resources: config.resources,
+        };
+        let state = State::new(&session, tools, settings);
         let inner = Arc::new_cyclic(|this| {
             agent_config.hooks =
                 Arc::new(PatchingHooks::new(this.clone(), Arc::clone(&agent_config.hooks)));
@@ -206,6 +218,38 @@ impl Harness {
     /// written: both are in the outcome.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, HarnessError> {
         self.begin(vec![AgentMessage::user(blocks, pi_ai::now_ms())]).await?.await
+    }
+
+    /// Like [`Self::prompt`], with a text as it was typed: see [`Self::user_message`].
+    ///
+    /// # Errors
+    /// As for both.
+    pub async fn prompt_text(&self, text: &str) -> Result<RunOutcome, HarnessError> {
+        let message = self.user_message(text, Vec::new()).await?;
+        self.begin(vec![message]).await?.await
+    }
+
+    /// The message that a typed text becomes, with what it calls put in its place: a skill or a
+    /// prompt template. `images` stand behind the text.
+    ///
+    /// # Errors
+    /// The file of the skill cannot be read.
+    pub async fn user_message(
+        &self,
+        text: &str,
+        images: Vec<InputBlock>,
+    ) -> Result<AgentMessage, HarnessError> {
+        let resources = self.inner.state().settings.resources.clone();
+        let text = match resources {
+            Some(resources) => {
+                let expanded = resources.expand(text).await;
+                let text = expanded.diagnostic.map_or(Ok(expanded.text), Err);
+                text.map_err(HarnessError::Resource)?
+            }
+            None => text.to_owned(),
+        };
+        let blocks = std::iter::once(InputBlock::text(text)).chain(images).collect();
+        Ok(AgentMessage::user(blocks, pi_ai::now_ms()))
     }
 
     /// Takes a prompt of messages that belong together; what it gives is to be awaited. Whoever
@@ -253,9 +297,7 @@ impl Harness {
 
     /// Gives up waiting for the next attempt; the failed answer is then final.
     pub fn abort_retry(&self) {
-        if let Some(ongoing) = &self.inner.state().ongoing {
-            ongoing.tokens.wait.cancel();
-        }
+        self.inner.end_wait();
     }
 
     /// Whether a prompt, a compaction or a navigation is on.
@@ -317,7 +359,7 @@ impl Inner {
     }
 
     fn session_hooks(&self) -> Arc<[Arc<dyn SessionHooks>]> {
-        Arc::clone(&self.state().session_hooks)
+        Arc::clone(&self.state().settings.session_hooks)
     }
 
     /// Tells an event that has nothing to store.

@@ -239,10 +239,13 @@ fn to_llm(message: &AgentMessage) -> Option<Message> {
             }
             user_text(bash_execution_text(m), m.timestamp)
         }
-        AgentMessage::Custom(m) => Message::User(Arc::new(UserMessage {
-            content: m.content.clone(),
-            timestamp: m.timestamp,
-        })),
+        AgentMessage::Custom(m) => match &m.content {
+            UserContent::Text(text) => user_text(text.clone(), m.timestamp),
+            content @ UserContent::Blocks(_) => Message::User(Arc::new(UserMessage {
+                content: content.clone(),
+                timestamp: m.timestamp,
+            })),
+        },
         AgentMessage::BranchSummary(m) => user_text(
             format!("{BRANCH_SUMMARY_INTRO}\n\n<summary>\n{}</summary>", m.summary),
             m.timestamp,
@@ -306,3 +309,6 @@ fn bash_execution_text(m: &BashExecutionMessage) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,19 +5,27 @@
 
 mod append;
 mod context;
+mod delete;
 pub mod entry;
 mod file;
+mod folder;
 mod forest;
+mod fork;
 mod header;
 mod jsonl;
 mod labels;
+pub mod list;
 mod load;
 mod locate;
 mod memory;
 mod migrate;
 mod prompt_state;
+mod rename;
+pub mod search;
 mod storage;
+pub mod threads;
 mod totals;
+mod transfer;
 mod tree;
 mod walk;
 
@@ -25,19 +33,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use context::SessionContext;
+pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
 pub use forest::Forest;
+pub use fork::{ForkError, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
 pub use labels::Label;
-pub use locate::{Found, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use list::{ListOptions, Progress, Scope, SessionInfo};
+pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
+pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
 pub use totals::{SessionTotals, TokenTotals};
+pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
 pub use walk::SelectedTarget;
 
@@ -189,7 +202,7 @@ impl Session {
 
     /// The branch's first entry and its parent, where that is not there.
     fn missing_parent(&self) -> Option<(String, String)> {
-        let first = self.branch().first()?.parse().ok()?;
+        let first = self.walk_up().last()?.parse().ok()?;
         Some((first.id.clone(), first.parent_id.clone()?))
     }
 
@@ -260,12 +273,12 @@ impl Session {
     /// Provider and id of the model last chosen or last heard on the branch; reads no more of it
     /// than needed.
     pub fn last_model(&self) -> Option<(String, String)> {
-        context::last_model(&self.branch())
+        context::last_model(self.walk_up())
     }
 
     /// The thinking level last chosen on the branch.
     pub fn last_thinking_level(&self) -> Option<ThinkingLevel> {
-        context::last_thinking_level(&self.branch())
+        context::last_thinking_level(self.walk_up())
     }
 
     /// What the model is told at the leaf.
@@ -313,6 +326,8 @@ fn write_error(path: Option<&Path>, source: io::Error) -> SessionError {
 mod context_tests;
 #[cfg(test)]
 mod locate_tests;
+#[cfg(test)]
+mod storage_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub(crate) enum Invocation {
 pub(crate) struct Terminals {
     pub(crate) stdin: bool,
     pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
 }
 
 /// Checked options. Paths are as the user wrote them.

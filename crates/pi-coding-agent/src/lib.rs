@@ -32,7 +32,7 @@ use cli::{CliOptions, Invocation, Mode, Terminals};
 use env::Env;
 use error::{AppError, Context, ErrorKind, Warning};
 use session_runtime::AgentSession;
-use workspace::Workspace;
+use workspace::{FoundSession, SessionFlags, SessionSource, Workspace};
 
 /// The version of pi, as `--version` prints it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -88,7 +88,10 @@ async fn serve_in(
         options.reject_unknown()?;
         return list_models(workspace, list.search.as_deref(), options.print);
     }
-    let session = workspace.session(&options.session)?;
+    let Some(session) = session(workspace, &options.session, terminals)? else {
+        modes::warn(workspace.warnings());
+        return Ok(ExitCode::SUCCESS);
+    };
     options.reject_unknown()?;
     let workspace = workspace.for_directory(session.cwd());
     let prompts = startup::prompts(&workspace, options, terminals.stdin)?;
@@ -96,7 +99,11 @@ async fn serve_in(
         // The model is chosen behind the header: choosing may fail.
         let records = modes::json::Records::begin(session.header()).await;
         match begin(&workspace, session, options).await {
-            Ok(session) => records.run(&session, prompts).await,
+            Ok(session) => {
+                let code = records.run(&session, prompts).await;
+                leave(session);
+                code
+            }
             Err(error) => {
                 records.end()?;
                 Err(error)
@@ -107,7 +114,33 @@ async fn serve_in(
         Ok(ExitCode::SUCCESS)
     } else {
         let session = begin(&workspace, session, options).await?;
-        modes::print::run(&session, prompts).await
+        let code = modes::print::run(&session, prompts).await;
+        leave(session);
+        code
+    }
+}
+
+/// The process ends: the system takes a long conversation back at once, which would else be freed
+/// message by message. Its commands have ended, and all it has to say is on disk.
+fn leave(session: AgentSession) {
+    #[expect(clippy::mem_forget, reason = "nothing that has to be dropped is left in it")]
+    std::mem::forget(session);
+}
+
+/// `None`: it belongs to another directory, and nobody wants it in this one.
+fn session(
+    workspace: &Workspace,
+    flags: &SessionFlags,
+    terminals: Terminals,
+) -> Result<Option<Session>, AppError> {
+    match workspace.find_session(flags)? {
+        FoundSession::Ready(session) => Ok(Some(*session)),
+        FoundSession::Elsewhere(found) if modes::ask::whether_to_fork(&found, terminals)? => {
+            let source = found.path.to_string_lossy().into_owned();
+            let source = SessionSource::Fork { source, id: None };
+            workspace.session(&SessionFlags { source, ..flags.clone() }).map(Some)
+        }
+        FoundSession::Elsewhere(_) => Ok(None),
     }
 }
 

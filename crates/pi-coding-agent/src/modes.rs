@@ -15,6 +15,7 @@ use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::{AgentSession, RunOutcome};
 use crate::warnings::Warnings;
 
+pub(crate) mod ask;
 pub(crate) mod json;
 mod output;
 pub(crate) mod print;
@@ -96,6 +97,7 @@ async fn prompt_all(
             break;
         }
         let outcome = session.prompt(prompt.into_blocks()).await?;
+        warn(session.warnings());
         let is_stored = outcome.unstored.is_none();
         last = Some(outcome);
         if !is_stored {
@@ -113,7 +115,11 @@ fn check_stored(outcome: Option<RunOutcome>) -> Result<(), AppError> {
 
 /// Which of the standard streams are terminals.
 pub(crate) fn terminals() -> Terminals {
-    Terminals { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
+    Terminals {
+        stdin: io::stdin().is_terminal(),
+        stdout: io::stdout().is_terminal(),
+        stderr: io::stderr().is_terminal(),
+    }
 }
 
 /// Puts what came since the last time on standard error.

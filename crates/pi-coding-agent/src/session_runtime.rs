@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pi_agent::agent::AgentConfig;
 use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
@@ -19,9 +20,9 @@ use pi_agent::{HookChain, LoopHooks};
 use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{AppError, Context, ErrorKind};
-use crate::tools::shell::ProcessGroups;
+use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::tools::{ToolContext, builtin_tools};
+use crate::warnings::Warnings;
 
 mod access;
 mod door;
@@ -57,6 +58,8 @@ pub(crate) struct SessionParts {
     pub(crate) steering_mode: QueueMode,
     pub(crate) follow_up_mode: QueueMode,
     pub(crate) tools: ToolParts,
+    /// Where what is odd about the conversation is told.
+    pub(crate) warnings: Warnings,
     /// Commands that print keys, of every conversation of the process.
     pub(crate) key_processes: ProcessGroups,
 }
@@ -86,7 +89,8 @@ struct Inner {
     door: Arc<ModelDoor>,
     scope: ModelScope,
     filter: Arc<ImageFilter>,
-    processes: ProcessGroups,
+    env: Arc<dyn ExecutionEnv>,
+    warnings: Warnings,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
     stopped: CancellationToken,
@@ -102,16 +106,18 @@ impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
-        let processes = ProcessGroups::default();
-        let context = Arc::new(ToolContext {
+        let env: Arc<dyn ExecutionEnv> = Arc::new(LocalEnv::new(LocalEnvConfig {
             cwd: session.cwd().to_path_buf(),
             home: Some(tools.home),
-            environment: tools.environment,
-            agent_dir: tools.agent_dir,
             temp_dir: tools.temp_dir,
+            environment: tools.environment,
+            processes: ProcessGroups::default(),
+        }));
+        let context = Arc::new(ToolContext {
+            env: Arc::clone(&env),
+            agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
-            processes: processes.clone(),
             session: Arc::<LiveSession>::clone(&live),
         });
         let door = Arc::new(door);
@@ -141,7 +147,8 @@ impl AgentSession {
                 door,
                 scope,
                 filter,
-                processes,
+                env,
+                warnings: parts.warnings,
                 key_processes: parts.key_processes,
                 stopped,
             }),
@@ -154,11 +161,15 @@ impl AgentSession {
     /// # Errors
     /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
-        self.inner
-            .harness
-            .prompt(blocks)
-            .await
-            .context(ErrorKind::Internal, || "The conversation cannot go on")
+        let outcome = self.inner.harness.prompt(blocks).await;
+        let found = self.inner.harness.take_diagnostics();
+        self.inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
+        outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
+    }
+
+    /// What is odd about the conversation: entries that cannot be read, lines others left unfinished.
+    pub fn warnings(&self) -> &Warnings {
+        &self.inner.warnings
     }
 
     /// Aborts what is on; the next prompt may begin at once after [`Self::wait_for_idle`]. Queued
@@ -180,7 +191,7 @@ impl AgentSession {
     /// Kills every process the tools have started and every command that prints a key, at once, and
     /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
-        self.inner.processes.kill_all();
+        self.inner.env.kill_all();
         self.inner.key_processes.kill_all();
     }
 

@@ -86,7 +86,7 @@ fn demo_project(options: &CliOptions, env: &Env) -> Result<Option<PathBuf>, AppE
     }
     if options.session.source != SessionSource::New {
         return Err(AppError::user("faux/demo begins in a project of its own")
-            .with_hint("Leave out -c, --session and --session-id."));
+            .with_hint("Leave out -c, --session, --session-id and --fork."));
     }
     let temp_dir = env.temp_dir();
     let project = demo::make_project(&temp_dir).context(ErrorKind::Internal, || {

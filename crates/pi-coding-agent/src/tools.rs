@@ -3,26 +3,26 @@
 //! Owns: what each tool is called, takes, does and answers. Never: decides which tools are on,
 //! reads settings or the environment (both are handed in), or draws anything.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use pi_agent::env::{EnvError, ExecutionEnv};
 use pi_agent::{Tool, ToolError};
 use pi_ai::{ConstrainedSampling, ImageResize, Strictness};
 use serde_json::Value;
+use tokio::task::JoinError;
 
 mod arguments;
 pub mod bash;
 pub mod edit;
-pub mod errno;
+#[cfg(test)]
+mod environment_tests;
 pub mod image;
 pub mod mutation_queue;
 pub mod output;
 pub mod path;
 pub mod read;
-pub mod replace_file;
 pub mod shell;
 #[cfg(test)]
 mod testing;
@@ -30,14 +30,13 @@ pub mod truncate;
 pub mod write;
 
 use mutation_queue::MutationQueue;
-use shell::ProcessGroups;
 
 /// Names of the built-in tools, in the order the model sees them.
 pub const BUILTIN_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 /// Every built-in tool, in the order the model sees them. They share one queue for file changes.
 pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
-    let queue = MutationQueue::default();
+    let queue = MutationQueue::new(Arc::clone(&context.env));
     vec![
         Arc::new(read::ReadTool::new(Arc::clone(context))),
         Arc::new(bash::BashTool::new(Arc::clone(context))),
@@ -49,22 +48,15 @@ pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
 /// What the tools know of the world. Fixed for the life of a session, but for `session`.
 #[derive(Debug)]
 pub struct ToolContext {
-    /// Relative paths start here, and commands run here.
-    pub cwd: PathBuf,
-    /// What `~` stands for.
-    pub home: Option<PathBuf>,
-    /// The environment commands inherit. The tools add their own variables at each call.
-    pub environment: BTreeMap<OsString, OsString>,
+    /// Where the files are and commands run; relative paths start at its working directory, full
+    /// outputs go to its temporary files.
+    pub env: Arc<dyn ExecutionEnv>,
     /// Its `bin` comes first on the `PATH` of commands.
     pub agent_dir: PathBuf,
-    /// Full outputs go here.
-    pub temp_dir: PathBuf,
-    /// Setting `shellPath`; relative to `cwd`, `~` allowed.
+    /// Setting `shellPath`; relative to the working directory, `~` allowed.
     pub shell_path: Option<String>,
     /// Setting `shellCommandPrefix`: a line put before every command.
     pub shell_command_prefix: Option<String>,
-    /// Everything commands have started and that may still run.
-    pub processes: ProcessGroups,
     /// What changes while the session runs.
     pub session: Arc<dyn ToolSession>,
 }
@@ -72,11 +64,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// The absolute path a model means.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        path::resolve(path, &self.cwd, self.home.as_deref())
-    }
-
-    fn home(&self) -> Option<&Path> {
-        self.home.as_deref()
+        path::resolve(path, self.env.cwd(), self.env.home())
     }
 }
 
@@ -128,14 +116,26 @@ fn aborted() -> ToolError {
     ToolError::new("Operation aborted")
 }
 
-/// Runs `work` off the async threads. It goes on to its end even if nobody waits any more.
+fn refused(error: &EnvError) -> ToolError {
+    ToolError::new(error.to_string())
+}
+
+/// Runs `work`, which computes for long, off the async threads.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(failed) => Err(ToolError::new(format!("The tool failed: {failed}"))),
-    }
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
+}
+
+/// Runs `work` to its end even if nobody waits any more.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::spawn(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
+}
+
+fn crashed(broken: &JoinError) -> ToolError {
+    ToolError::new(format!("The tool failed: {broken}"))
 }
 
 #[cfg(test)]

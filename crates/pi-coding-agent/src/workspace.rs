@@ -50,6 +50,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use pi_agent::env::ProcessGroups;
 use pi_agent::harness::ActiveTools;
 use pi_agent::session::Session;
 use pi_ai::auth::{Environment, Secret};
@@ -65,7 +66,6 @@ use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, 
 use crate::settings::{Settings, SettingsSources};
 use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
-use crate::tools::shell::ProcessGroups;
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
 
@@ -76,6 +76,7 @@ mod session;
 pub(crate) mod tests;
 
 pub use options::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
+pub use session::FoundSession;
 
 use prompt::PromptFiles;
 
@@ -166,8 +167,17 @@ impl Workspace {
     /// of the project but its `sessionDir` is read for it.
     ///
     /// # Errors
-    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    /// It does not exist, is no session, cannot be read, belongs to a directory that is gone, or was
+    /// asked for by id and belongs to another directory.
     pub fn session(&self, flags: &SessionFlags) -> Result<Session, AppError> {
+        self.find_session(flags)?.ready()
+    }
+
+    /// Like [`Self::session`], for those who can ask what to do with a session of another directory.
+    ///
+    /// # Errors
+    /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
+    pub fn find_session(&self, flags: &SessionFlags) -> Result<FoundSession, AppError> {
         let WorkspaceOptions { env, launch_dir, .. } = self.options();
         let dir = session::directory(flags, self.sources().session_dir(), env, launch_dir);
         session::open(flags, &dir, env, self.dir(), self.warnings())
@@ -232,6 +242,7 @@ impl Workspace {
                 block_images: settings.images.block_images,
             },
             session,
+            warnings: self.warnings().clone(),
             key_processes: self.inner.key_processes.clone(),
         }))
     }

@@ -19,7 +19,17 @@ pub use server::{Block, ModelServer, Reply, Request, Stop, Tokens, Turn};
 
 /// Folder with recordings too large or too foreign for the repository, from `PI_TEST_SHARED`.
 /// Without it a test prints `left out: no shared folder` and passes.
-#[expect(clippy::disallowed_methods, reason = "the one value tests take from the environment")]
 pub fn shared_dir() -> Option<PathBuf> {
-    std::env::var("PI_TEST_SHARED").ok().map(PathBuf::from)
+    chosen("PI_TEST_SHARED")
+}
+
+/// The command that starts the TypeScript pi, from `PI_TEST_REFERENCE`. Without it a test prints
+/// `left out: no reference pi` and passes.
+pub fn reference_pi() -> Option<PathBuf> {
+    chosen("PI_TEST_REFERENCE")
+}
+
+/// All that tests take from the environment.
+fn chosen(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

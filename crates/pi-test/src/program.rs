@@ -13,7 +13,7 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use crate::Scratch;
@@ -25,13 +25,21 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Program {
     command: Command,
-    input: Option<Vec<u8>>,
+    input: Input,
+}
+
+#[derive(Debug)]
+enum Input {
+    Empty,
+    Whole(Vec<u8>),
+    LineByLine,
 }
 
 /// A program that runs. Dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    stdin: Option<ChildStdin>,
     stdout: Option<BufReader<ChildStdout>>,
     seen: String,
     stderr: JoinHandle<String>,
@@ -61,7 +69,7 @@ impl Program {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        Self { command, input: None }
+        Self { command, input: Input::Empty }
     }
 
     #[must_use]
@@ -91,7 +99,14 @@ impl Program {
     /// What is piped into it.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
-        self.input = Some(input.into());
+        self.input = Input::Whole(input.into());
+        self
+    }
+
+    /// Its input stays open for [`Running::send`], until it is waited for.
+    #[must_use]
+    pub fn talk(mut self) -> Self {
+        self.input = Input::LineByLine;
         self
     }
 
@@ -102,9 +117,13 @@ impl Program {
 
     #[expect(clippy::expect_used, reason = "without the process the test has nothing to look at")]
     pub fn start(mut self) -> Running {
-        let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let is_empty = matches!(self.input, Input::Empty);
+        let stdin = if is_empty { Stdio::null() } else { Stdio::piped() };
         let mut child = self.command.stdin(stdin).spawn().expect("the program starts");
-        if let (Some(input), Some(mut stdin)) = (self.input, child.stdin.take()) {
+        let mut stdin = child.stdin.take();
+        if let Input::Whole(input) = self.input
+            && let Some(mut stdin) = stdin.take()
+        {
             // A program may leave its input unread.
             tokio::spawn(async move { stdin.write_all(&input).await.unwrap_or_default() });
         }
@@ -115,11 +134,24 @@ impl Program {
             String::from_utf8_lossy(&bytes).into_owned()
         });
         let stdout = child.stdout.take().map(BufReader::new);
-        Running { child, stdout, seen: String::new(), stderr }
+        Running { child, stdin, stdout, seen: String::new(), stderr }
     }
 }
 
 impl Running {
+    /// Writes a line to its input; [`Program::talk`] keeps that open.
+    ///
+    /// # Panics
+    /// The input is closed.
+    #[expect(clippy::expect_used, reason = "a program that no longer listens fails the test")]
+    pub async fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("the input is open");
+        let line = format!("{line}\n");
+        patiently("a program that reads", stdin.write_all(line.as_bytes()))
+            .await
+            .expect("the program reads its input");
+    }
+
     /// The next line of standard output that holds `text`. Nothing is read ahead of need but a
     /// buffer, so that a program can be made to wait for its reader.
     #[expect(clippy::panic, reason = "a line that never comes fails the test")]
@@ -178,9 +210,10 @@ impl Running {
         self.stdout = None;
     }
 
-    /// Reads what is left and waits for the end.
+    /// Closes its input, reads what is left and waits for the end.
     #[expect(clippy::expect_used, reason = "a process without an end fails the test")]
     pub async fn end(mut self) -> Ended {
+        self.stdin = None;
         let ended = async {
             let mut rest = Vec::new();
             if let Some(stdout) = &mut self.stdout {
@@ -242,6 +275,18 @@ mod tests {
             stderr: format!("{}\n", scratch.ws().display()),
         };
         assert_eq!(ended, expected);
+    }
+
+    #[tokio::test]
+    async fn a_program_is_talked_to_line_by_line() {
+        let scratch = Scratch::new().unwrap();
+        let mut running =
+            shell(&scratch, "while read x; do echo got $x; done; echo end").talk().start();
+        for word in ["a", "b"] {
+            running.send(word).await;
+            assert_eq!(running.line_with(word).await, format!("got {word}\n"));
+        }
+        assert_eq!(running.end().await.stdout, "got a\ngot b\nend\n");
     }
 
     #[tokio::test]

@@ -6,30 +6,38 @@ use super::tree::Tree;
 struct Fence {
     /// Any of these, as whole words.
     words: &'static [&'static str],
-    /// Path prefixes where they are at home.
+    /// Path prefix of what is fenced.
+    ground: &'static str,
+    /// Path prefixes inside it where they are at home.
     home: &'static [&'static str],
     /// What to do instead.
     instead: &'static str,
 }
 
+const EVERYWHERE: &str = "crates/";
+
 const FENCES: &[Fence] = &[
     Fence {
         words: &["reqwest::", "use reqwest"],
+        ground: EVERYWHERE,
         home: &["crates/pi-ai/src/transport.rs", "crates/pi-ai/src/transport/"],
         instead: "send requests through pi_ai::transport",
     },
     Fence {
         words: &["clap::", "use clap"],
+        ground: EVERYWHERE,
         home: &["crates/pi-coding-agent/src/"],
         instead: "parse the command line in pi-coding-agent and hand values in",
     },
     Fence {
         words: &["env::var", "env::vars", "env::var_os", "env::vars_os"],
+        ground: EVERYWHERE,
         home: &["crates/pi-coding-agent/src/env.rs", "crates/pi-test/"],
         instead: "take the value as an argument; pi-coding-agent/src/env.rs reads the environment",
     },
     Fence {
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!", "io::stdout", "io::stderr"],
+        ground: EVERYWHERE,
         home: &[
             "crates/pi-coding-agent/src/modes.rs",
             "crates/pi-coding-agent/src/modes/",
@@ -38,19 +46,49 @@ const FENCES: &[Fence] = &[
         ],
         instead: "return the text; the modes write it",
     },
-    Fence { words: &["process::exit"], home: &[], instead: "return an error or an ExitCode" },
+    Fence {
+        words: &["process::exit"],
+        ground: EVERYWHERE,
+        home: &[],
+        instead: "return an error or an ExitCode",
+    },
     Fence {
         words: &["unsafe fn", "unsafe {", "unsafe impl", "unsafe extern"],
+        ground: EVERYWHERE,
         home: &["crates/pi-ext-js/src/", "crates/pi-tui/src/terminal"],
         instead: "use a safe wrapper, such as rustix",
+    },
+    Fence {
+        words: &[
+            "std::fs",
+            "std::os",
+            "std::process",
+            "tokio::fs",
+            "tokio::process",
+            "rustix::",
+            "tempfile::",
+            "canonicalize()",
+            "exists()",
+            "is_dir()",
+            "is_file()",
+            "is_symlink()",
+            "metadata()",
+            "read_dir()",
+            "read_link()",
+            "try_exists()",
+        ],
+        ground: "crates/pi-coding-agent/src/tools/",
+        home: &["crates/pi-coding-agent/src/tools/testing"],
+        instead: "go through the ExecutionEnv of the ToolContext",
     },
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in tree.rust().filter(|file| file.path.starts_with("crates/")) {
+    for file in tree.rust() {
         let fences: Vec<&Fence> = FENCES
             .iter()
+            .filter(|fence| file.path.starts_with(fence.ground))
             .filter(|fence| !fence.home.iter().any(|home| file.path.starts_with(home)))
             .collect();
         for (number, line) in file.shipped_lines() {

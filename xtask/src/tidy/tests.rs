@@ -86,6 +86,12 @@ fn words_stay_inside_their_fences() {
         ("crates/pi-agent/src/a.rs", "unsafe { f() }", Some("`unsafe {`")),
         ("crates/pi-agent/src/a.rs", "use clap::Parser;", Some("`clap::`")),
         ("xtask/src/a.rs", "println!();", None),
+        ("crates/pi-coding-agent/src/tools/x.rs", "use std::fs;", Some("`std::fs`")),
+        ("crates/pi-coding-agent/src/tools/x.rs", "tokio::fs::read(p);", Some("`tokio::fs`")),
+        ("crates/pi-coding-agent/src/tools/x/y.rs", "p.exists();", Some("ExecutionEnv")),
+        ("crates/pi-coding-agent/src/tools/x.rs", "env.real_path(p);", None),
+        ("crates/pi-coding-agent/src/tools/testing/x.rs", "use std::fs;", None),
+        ("crates/pi-coding-agent/src/trust.rs", "use std::fs;", None),
     ];
     for (path, code, expected) in cases {
         let found = findings(&[(path, &format!("//! Head.\n{code}\n"))]);

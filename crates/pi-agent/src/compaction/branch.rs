@@ -13,7 +13,7 @@ use crate::session::{EntryBody, EntryKind, EntryRef, Session, SessionError};
 /// A branch that is about to be left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BranchPreparation {
-    /// Where the session is to go; `None`: before every entry.
+    /// The entry gone to; `None`: before every entry.
     pub target_id: Option<String>,
     /// Where it is.
     pub old_leaf_id: Option<String>,
@@ -37,7 +37,7 @@ pub enum SummaryInstructions<'a> {
     Replace(&'a str),
 }
 
-/// Finds what is left when the leaf moves to `target`. The newest messages that fit into
+/// Finds what is left when somebody goes to the entry `target`, or before all of them. The newest messages that fit into
 /// `token_budget` are taken; 0 takes all.
 ///
 /// # Errors

@@ -10,6 +10,7 @@ use super::{CompactionPolicy, Harness, HarnessError, RetrySettings, SessionHooks
 use crate::event::SessionEvent;
 use crate::hooks::LoopHooks;
 use crate::message::{AgentMessage, BashExecutionMessage};
+use crate::resources::Resources;
 use crate::session::{Entry, EntryBody, EntryKind, clean_name};
 
 /// The model and how it is asked.
@@ -34,16 +35,28 @@ impl Harness {
     }
 
     pub fn set_retry(&self, retry: RetrySettings) {
-        self.inner.state().retry = retry;
+        self.inner.state().settings.retry = retry;
     }
 
     pub fn compaction(&self) -> CompactionPolicy {
-        self.inner.state().compaction.clone()
+        self.inner.state().settings.compaction.clone()
     }
 
     /// Counts from the next look at the size of the context.
     pub fn set_compaction(&self, policy: CompactionPolicy) {
-        self.inner.state().compaction = policy;
+        self.inner.state().settings.compaction = policy;
+    }
+}
+
+/// Skills and prompt templates.
+impl Harness {
+    pub fn resources(&self) -> Option<Resources> {
+        self.inner.state().settings.resources.clone()
+    }
+
+    /// Counts from the next text. What the prompt says of skills is the [`super::PromptBuilder`]'s.
+    pub fn set_resources(&self, resources: Option<Resources>) {
+        self.inner.state().settings.resources = resources;
     }
 }
 
@@ -65,7 +78,7 @@ impl Harness {
 
     /// Replaces the session's hooks.
     pub fn set_session_hooks(&self, hooks: Vec<Arc<dyn SessionHooks>>) {
-        self.inner.state().session_hooks = hooks.into();
+        self.inner.state().settings.session_hooks = hooks.into();
     }
 }
 
@@ -93,19 +106,26 @@ impl Harness {
         Ok(self.inner.store(body).map(drop)?)
     }
 
-    /// Adds an entry that is no message of a run. Custom entries and context edits are told as
-    /// events; an edit counts from the next prompt. Messages are added with [`Self::add_message`].
+    /// Adds an entry that says nothing to the model: of an extension, of usage, an edit of the
+    /// context, of a type of one's own. Custom entries and edits are told as events; an edit counts
+    /// from the next prompt. Messages are added with [`Self::add_message`], summaries with
+    /// [`Self::compact`] and [`Self::navigate`].
     ///
     /// # Errors
-    /// The entry is not on disk yet.
+    /// The entry would say something to the model, or is not on disk yet.
     pub async fn append(&self, body: EntryBody) -> Result<Arc<Entry>, HarnessError> {
+        match body.kind() {
+            kind @ (EntryKind::Message
+            | EntryKind::CustomMessage
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary) => return Err(HarnessError::NotAppended(kind)),
+            EntryKind::ContextEdit => self.inner.state().is_stale = true,
+            _ => {}
+        }
         let entry = self.inner.store(body)?;
         if matches!(entry.kind, EntryKind::Custom | EntryKind::ContextEdit) {
             let entry = entry.as_ref().clone();
             self.inner.tell(SessionEvent::EntryAppended { entry }).await;
-        }
-        if entry.kind == EntryKind::ContextEdit {
-            self.inner.state().is_stale = true;
         }
         Ok(entry)
     }
@@ -116,8 +136,12 @@ impl Harness {
     /// The entry is not on disk yet.
     pub fn add_message(&self, message: AgentMessage) -> Result<(), HarnessError> {
         self.inner.load();
-        self.inner.state().held.push(message);
-        if !self.is_busy() {
+        let is_idle = {
+            let mut state = self.inner.state();
+            state.held.push(message);
+            state.ongoing.is_none()
+        };
+        if is_idle {
             self.inner.flush_held();
         }
         self.inner.all_stored()

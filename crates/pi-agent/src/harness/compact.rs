@@ -3,9 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{Model, SystemMessage, Usage};
-use serde::Serialize;
-use serde_json::Value;
+use pi_ai::{Model, SystemContent, SystemMessage};
 use tokio_util::sync::CancellationToken;
 
 use super::operation::{Kind, Operation, Scope};
@@ -14,28 +12,13 @@ use super::session_hooks::{
 };
 use super::{Harness, HarnessError, Inner};
 use crate::compaction::{
-    CompactionReason, NotCompactable, Preparation, Summarizer, SummaryError, SummaryListener,
-    SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
+    CompactionReason, CompactionResult, NotCompactable, Preparation, Summarizer, SummaryError,
+    SummaryListener, SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
 };
 use crate::event::{SessionEvent, SummarySource};
+use crate::message::AgentMessage;
 use crate::session::entry::CompactionEntry;
 use crate::session::{Entry, EntryBody, PromptState, SessionError};
-
-/// What a compaction left.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CompactionResult {
-    pub summary: String,
-    pub first_kept_entry_id: String,
-    /// Tokens of the context before.
-    pub tokens_before: u64,
-    /// Tokens of the context now, guessed from its length.
-    pub estimated_tokens_after: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
-}
 
 /// Why the conversation is as long as it was.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -47,13 +30,18 @@ pub enum CompactionFailure {
     /// No summary could be had.
     #[error("{0}")]
     Summary(String),
+    /// A hook wants to keep from an entry on that the branch does not have, or that is the result
+    /// of a call before it.
+    #[error("The conversation cannot be kept from entry {0} on")]
+    FirstKept(String),
     #[error(transparent)]
     Session(Arc<SessionError>),
 }
 
 impl Harness {
     /// Summarises the older part of the conversation. A prompt that is on is aborted first and does
-    /// not go on afterwards. `instructions` say what the summary should look at.
+    /// not go on afterwards: whoever is asked or told something by that prompt must not wait for
+    /// this. `instructions` say what the summary should look at.
     ///
     /// # Errors
     /// Another compaction or a navigation is on, there is nothing to summarise, or there is no
@@ -65,15 +53,19 @@ impl Harness {
         let scope = loop {
             match Scope::begin(Arc::clone(&self.inner), Kind::Compaction).await {
                 Ok(scope) => break scope,
-                Err(HarnessError::Busy) if self.inner.abort_prompt() => self.wait_for_idle().await,
+                Err(HarnessError::Occupied(_)) if self.inner.abort_prompt() => {
+                    self.wait_for_idle().await;
+                }
                 Err(error) => return Err(error),
             }
         };
         self.inner.bring_up_to_date();
+        let model = self.inner.agent.model();
         let job = Job {
             reason: CompactionReason::Manual,
             instructions,
             will_retry: false,
+            model: &model,
             cancel: &scope.tokens.cancel,
         };
         Ok(self.inner.compact(&job).await?)
@@ -85,6 +77,8 @@ pub(super) struct Job<'a> {
     pub(super) reason: CompactionReason,
     pub(super) instructions: Option<&'a str>,
     pub(super) will_retry: bool,
+    /// Who summarises, and whose window it is for.
+    pub(super) model: &'a Arc<Model>,
     pub(super) cancel: &'a CancellationToken,
 }
 
@@ -92,10 +86,10 @@ impl Inner {
     /// Compacts if the context has come near the window's end. A failure is told as an event.
     pub(super) async fn compact_if_needed(
         &self,
-        model: &Model,
+        model: &Arc<Model>,
         cancel: &CancellationToken,
     ) -> bool {
-        let settings = self.state().compaction.for_model(model);
+        let settings = self.state().settings.compaction.for_model(model);
         if !settings.enabled || model.context_window == 0 || cancel.is_cancelled() {
             return false;
         }
@@ -104,7 +98,8 @@ impl Inner {
             return false;
         }
         let reason = CompactionReason::Threshold;
-        self.compact(&Job { reason, instructions: None, will_retry: false, cancel }).await.is_ok()
+        let job = Job { reason, instructions: None, will_retry: false, model, cancel };
+        self.compact(&job).await.is_ok()
     }
 
     /// Prepares, summarises, stores, and goes on from the shorter context. Tells of it, unless it
@@ -114,7 +109,7 @@ impl Inner {
         job: &Job<'_>,
     ) -> Result<CompactionResult, CompactionFailure> {
         let reason = job.reason;
-        let settings = self.state().compaction.for_model(&self.agent.model());
+        let settings = self.state().settings.compaction.for_model(job.model);
         // The new context is read from the session: all of the old one must be there.
         let stored = self.store_kept();
         let prepared = prepare(&self.session(), &settings);
@@ -154,6 +149,12 @@ impl Inner {
         result.ok_or(failure.unwrap_or(CompactionFailure::Cancelled))
     }
 
+    /// Whether a compaction would find something to summarise.
+    pub(super) fn can_be_compacted(&self) -> bool {
+        let settings = self.state().settings.compaction.for_model(&self.agent.model());
+        prepare(&self.session(), &settings).is_ok()
+    }
+
     /// The flag of a failure tells whether a hook had supplied the summary.
     async fn replace_history(
         &self,
@@ -162,7 +163,10 @@ impl Inner {
     ) -> Result<CompactionResult, (CompactionFailure, bool)> {
         let (supplied, from_hook) = match self.ask_before_compact(job, preparation).await {
             CompactDecision::Cancel => return Err((CompactionFailure::Cancelled, false)),
-            CompactDecision::Use(supplied) => (*supplied, true),
+            CompactDecision::Use(supplied) => {
+                self.check_first_kept(&supplied).map_err(|failure| (failure, true))?;
+                (*supplied, true)
+            }
             CompactDecision::Proceed => {
                 let made = self.ask_model(job, preparation).await;
                 (made.map_err(|failure| (failure, false))?, false)
@@ -212,13 +216,26 @@ impl Inner {
         CompactDecision::Proceed
     }
 
+    fn check_first_kept(&self, supplied: &SuppliedCompaction) -> Result<(), CompactionFailure> {
+        let Some(id) = &supplied.first_kept_entry_id else { return Ok(()) };
+        let session = self.session();
+        let entry = session.walk_up().find(|entry| entry.id() == id);
+        let parsed = entry.and_then(|entry| entry.parse().ok());
+        match parsed.as_ref().map(|entry| entry.message()) {
+            None | Some(Some(AgentMessage::ToolResult(_))) => {
+                Err(CompactionFailure::FirstKept(id.clone()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     async fn ask_model(
         &self,
         job: &Job<'_>,
         preparation: &Preparation,
     ) -> Result<SuppliedCompaction, CompactionFailure> {
         let source = SummarySource::Compaction { reason: job.reason };
-        let summarizer = self.summarizer(source, job.cancel).await;
+        let summarizer = self.summarizer(source, job.model, job.cancel).await;
         let summarizer = summarizer.ok_or(CompactionFailure::Cancelled)?;
         let summary = summarize(preparation, job.instructions, &summarizer).await;
         let summary = summary.map_err(|error| match error {
@@ -256,26 +273,32 @@ impl Inner {
     /// Prompt and tools as the model knows them now; `None` when it knows of none.
     fn checkpoint(&self) -> Option<SystemMessage> {
         let state = self.state();
-        let tools: Vec<_> = state.prompt.tools.values().cloned().collect();
-        PromptState::default().patch_to(&state.prompt.sections, &tools)
+        let prompt = &state.prompt;
+        let tools: Vec<_> = prompt.tools.values().cloned().collect();
+        let checkpoint = PromptState::default().patch_to(&prompt.sections, &tools);
+        if prompt.text.is_empty() {
+            return checkpoint;
+        }
+        let content = SystemContent::Text(prompt.text.clone());
+        Some(SystemMessage { content, ..checkpoint.unwrap_or_default() })
     }
 
-    /// Asks the current model, with its key. `None`: cancelled before the key was there.
+    /// Asks the model, with its key. `None`: cancelled before the key was there.
     pub(super) async fn summarizer(
         &self,
         source: SummarySource,
+        model: &Arc<Model>,
         cancel: &CancellationToken,
     ) -> Option<Summarizer> {
-        let model = self.agent.model();
         let mut options = self.agent.options();
-        let key = cancel.run_until_cancelled(self.agent.hooks().get_api_key(&model)).await?;
+        let key = cancel.run_until_cancelled(self.agent.hooks().get_api_key(model)).await?;
         options.base.api_key = key.or(options.base.api_key);
         Some(Summarizer {
             stream: self.agent.stream(),
-            model,
+            model: Arc::clone(model),
             thinking_level: self.agent.thinking_level(),
             options,
-            retry: self.state().retry,
+            retry: self.state().settings.retry,
             cancel: cancel.clone(),
             listener: Arc::new(RetryTeller { inner: self.this.clone(), source }),
         })

@@ -82,7 +82,7 @@ impl Inner {
     ) -> Result<Navigation, NavigationFailure> {
         self.store_kept().map_err(NavigationFailure::Session)?;
         let place = self.place_of(target)?;
-        let preparation = self.branch_left(&place)?;
+        let preparation = self.branch_left(target)?;
         if preparation.old_leaf_id == place.leaf && options.label.is_none() {
             return Ok(Navigation { editor_text: place.editor_text, summary: None });
         }
@@ -140,10 +140,13 @@ impl Inner {
         Ok(Place { leaf, editor_text: selected.editor_text })
     }
 
-    fn branch_left(&self, place: &Place) -> Result<BranchPreparation, NavigationFailure> {
+    /// A user message gone to is not left: its text comes back.
+    fn branch_left(&self, target: Option<&str>) -> Result<BranchPreparation, NavigationFailure> {
         let window = self.agent.model().context_window;
-        let budget = window.saturating_sub(self.state().branch_summary.reserve_tokens);
-        let prepared = prepare_branch(&self.session(), place.leaf.as_deref(), budget);
+        let reserve = self.state().settings.branch_summary.reserve_tokens;
+        // 0 would be no limit at all: right only for a window nobody knows.
+        let budget = if window == 0 { 0 } else { window.saturating_sub(reserve).max(1) };
+        let prepared = prepare_branch(&self.session(), target, budget);
         prepared.map_err(|error| NavigationFailure::Session(Arc::new(error)))
     }
 
@@ -162,7 +165,8 @@ impl Inner {
             Some(text) => SummaryInstructions::Focus(text),
             None => SummaryInstructions::Usual,
         };
-        let summarizer = self.summarizer(SummarySource::BranchSummary, cancel).await;
+        let model = self.agent.model();
+        let summarizer = self.summarizer(SummarySource::BranchSummary, &model, cancel).await;
         let summarizer = summarizer.ok_or(NavigationFailure::Cancelled)?;
         match summarize_branch(preparation, instructions, &summarizer).await {
             Ok(summary) => Ok(Some(summary)),

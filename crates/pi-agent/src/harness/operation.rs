@@ -1,5 +1,6 @@
 //! What a harness is doing, and that it does one thing at a time.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -24,11 +25,25 @@ pub enum Operation {
     Navigation,
 }
 
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "nothing",
+            Self::Turn => "a prompt",
+            Self::RetryWait => "a prompt that waits before it is tried again",
+            Self::Compaction { .. } => "a compaction",
+            Self::Navigation => "a navigation",
+        })
+    }
+}
+
 /// The operation that is on.
 #[derive(Debug)]
 pub(super) struct Ongoing {
     pub(super) operation: Operation,
     pub(super) tokens: Tokens,
+    /// Ends the wait for a retry that is on.
+    wait: Option<CancellationToken>,
     kind: Kind,
     /// Only the last listeners are still being told.
     is_settling: bool,
@@ -46,8 +61,6 @@ pub(super) enum Kind {
 pub(super) struct Tokens {
     /// Ends everything the operation does.
     pub(super) cancel: CancellationToken,
-    /// Ends the wait for a retry only.
-    pub(super) wait: CancellationToken,
 }
 
 /// Keeps the harness to one operation as long as it lives; tidies up after one whose future was
@@ -80,6 +93,7 @@ impl Scope {
                         state.ongoing = Some(Ongoing {
                             operation,
                             tokens: tokens.clone(),
+                            wait: None,
                             kind,
                             is_settling: false,
                         });
@@ -87,7 +101,14 @@ impl Scope {
                         drop(state);
                         return Ok(Self { inner, tokens, kind, is_settled: false });
                     }
-                    Some(ongoing) if !ongoing.is_settling => return Err(HarnessError::Busy),
+                    Some(ongoing) if !ongoing.is_settling => {
+                        return Err(match kind {
+                            Kind::Prompt => HarnessError::Busy,
+                            Kind::Compaction | Kind::Navigation => {
+                                HarnessError::Occupied(ongoing.operation)
+                            }
+                        });
+                    }
                     // Who has heard `agent_settled` may go on at once.
                     Some(_) => {}
                 }
@@ -111,19 +132,41 @@ impl Drop for Scope {
         if !self.is_settled && self.kind == Kind::Prompt {
             self.inner.answer_open_calls();
         }
-        self.inner.flush_held();
-        // Both under the lock, or who begins in between is taken for idle.
-        let mut state = self.inner.state();
-        state.ongoing = None;
-        self.inner.busy.send_replace(false);
+        loop {
+            self.inner.flush_held();
+            let mut state = self.inner.state();
+            // What came in between is not left for the next operation.
+            if state.held.is_empty() {
+                state.ongoing = None;
+                self.inner.busy.send_replace(false);
+                return;
+            }
+        }
     }
 }
 
 impl Inner {
+    /// Says that a retry is waited for; the token ends that.
+    pub(super) fn begin_wait(&self) -> CancellationToken {
+        let token = CancellationToken::new();
+        if let Some(ongoing) = &mut self.state().ongoing {
+            ongoing.operation = Operation::RetryWait;
+            ongoing.wait = Some(token.clone());
+        }
+        token
+    }
+
+    pub(super) fn end_wait(&self) {
+        if let Some(wait) = self.state().ongoing.as_mut().and_then(|ongoing| ongoing.wait.take()) {
+            wait.cancel();
+        }
+    }
+
     /// Says what part of an operation is on from now.
     pub(super) fn enter(&self, operation: Operation) {
         if let Some(ongoing) = &mut self.state().ongoing {
             ongoing.operation = operation;
+            ongoing.wait = None;
         }
     }
 

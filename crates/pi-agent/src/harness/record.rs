@@ -80,9 +80,9 @@ impl Inner {
             let answer = progress.last_answer.as_ref().map(|answer| Arc::clone(&answer.message));
             let now = Circumstances {
                 model: &model,
-                retry: state.retry,
+                retry: state.settings.retry,
                 attempt: progress.attempt,
-                may_recover: state.compaction.settings.enabled && !progress.has_recovered,
+                may_recover: state.settings.compaction.settings.enabled && !progress.has_recovered,
                 max_output: limit.min(model.max_tokens),
             };
             let is_cancelled =

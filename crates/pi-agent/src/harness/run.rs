@@ -78,14 +78,19 @@ async fn run(mut scope: Scope, messages: Vec<AgentMessage>) -> Result<RunOutcome
     } else if inner.agent.has_queued_messages() {
         inner.drive(inner.agent.run_queued(inner.system_patch()), &tokens).await?;
     } else {
-        inner.drive(inner.agent.continue_run(), &tokens).await?;
+        inner.drive(inner.agent.continue_with(inner.system_patch()), &tokens).await?;
     }
     loop {
         match inner.next(&tokens).await {
             // The agent asks again whatever came last.
             Next::Again => inner.drive(inner.agent.prompt(inner.system_patch()), &tokens).await?,
             Next::Queued => {
-                inner.drive(inner.agent.run_queued(inner.system_patch()), &tokens).await?;
+                let queued = inner.drive(inner.agent.run_queued(inner.system_patch()), &tokens);
+                match queued.await {
+                    // Somebody has cleared the queues meanwhile.
+                    Err(HarnessError::Agent(AgentError::AnswerLast)) => break,
+                    ended => ended?,
+                }
             }
             Next::Nothing => break,
         }
@@ -153,6 +158,11 @@ impl Inner {
                     return if recovered { Next::Again } else { Next::Nothing };
                 }
             }
+            Verdict::CutShort => {
+                if self.can_be_compacted() && self.recover(true, tokens).await {
+                    return Next::Again;
+                }
+            }
             // What was aborted is looked at before the next prompt.
             Verdict::Final => {
                 self.compact_if_needed(&self.agent.model(), &tokens.cancel).await;
@@ -174,10 +184,12 @@ impl Inner {
         if retry {
             self.omit_last_answer().await;
         }
+        let model = self.agent.model();
         let job = Job {
             reason: CompactionReason::Overflow,
             instructions: None,
             will_retry: retry,
+            model: &model,
             cancel: &tokens.cancel,
         };
         match self.compact(&job).await {
@@ -193,11 +205,11 @@ impl Inner {
 
     /// `false` when the wait was given up.
     async fn wait(&self, delay: Duration, tokens: &Tokens) -> bool {
-        self.enter(Operation::RetryWait);
+        let given_up = self.begin_wait();
         let waited = tokio::select! {
             biased;
             () = tokens.cancel.cancelled() => false,
-            () = tokens.wait.cancelled() => false,
+            () = given_up.cancelled() => false,
             () = tokio::time::sleep(delay) => true,
         };
         self.enter(Operation::Turn);

@@ -12,14 +12,12 @@ use super::verdict::Verdict;
 use super::{HarnessError, Inner};
 use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::message::AgentMessage;
+use crate::resources::Resources;
 use crate::retry::RetrySettings;
 use crate::session::{Diagnostic, Entry, EntryBody, PromptState, Session, SessionError};
 
 pub(super) struct State {
-    pub(super) retry: RetrySettings,
-    pub(super) compaction: CompactionPolicy,
-    pub(super) branch_summary: BranchSummarySettings,
-    pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
+    pub(super) settings: Settings,
     pub(super) tools: ToolRegistry,
     /// Set while something is on.
     pub(super) ongoing: Option<Ongoing>,
@@ -30,6 +28,8 @@ pub(super) struct State {
     /// Messages that came beside a prompt and wait for its end.
     pub(super) held: Vec<AgentMessage>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Those of the session's entries that have been told; every reading finds them again.
+    told_diagnostics: Vec<Diagnostic>,
     /// Whether the agent holds the session's conversation. A session that is only looked at is
     /// never read through.
     is_loaded: bool,
@@ -41,6 +41,15 @@ pub(super) struct State {
     unstored: VecDeque<EntryBody>,
     /// Set while there are some.
     pub(super) storage_error: Option<Arc<SessionError>>,
+}
+
+/// What can be changed at any time.
+pub(super) struct Settings {
+    pub(super) retry: RetrySettings,
+    pub(super) compaction: CompactionPolicy,
+    pub(super) branch_summary: BranchSummarySettings,
+    pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
+    pub(super) resources: Option<Resources>,
 }
 
 /// How far a prompt is.
@@ -65,25 +74,16 @@ pub(super) struct Answer {
 }
 
 impl State {
-    pub(super) fn new(
-        session: &Session,
-        retry: RetrySettings,
-        compaction: CompactionPolicy,
-        branch_summary: BranchSummarySettings,
-        session_hooks: Vec<Arc<dyn SessionHooks>>,
-        tools: ToolRegistry,
-    ) -> Self {
+    pub(super) fn new(session: &Session, tools: ToolRegistry, settings: Settings) -> Self {
         Self {
-            retry,
-            compaction,
-            branch_summary,
-            session_hooks: session_hooks.into(),
+            settings,
             tools,
             ongoing: None,
             progress: Progress::default(),
             prompt: PromptState::default(),
             held: Vec::new(),
             diagnostics: Vec::new(),
+            told_diagnostics: Vec::new(),
             is_loaded: false,
             is_stale: false,
             recorded_model: session.last_model(),
@@ -161,7 +161,12 @@ impl Inner {
         state.prompt = context.prompt;
         state.recorded_model = context.model;
         state.recorded_level = context.thinking_level;
-        state.diagnostics.append(&mut context.diagnostics);
+        for found in context.diagnostics {
+            if !state.told_diagnostics.contains(&found) {
+                state.told_diagnostics.push(found.clone());
+                state.diagnostics.push(found);
+            }
+        }
         state.is_stale = false;
         if !std::mem::replace(&mut state.is_loaded, true)
             && let Some(active) = state.tools.restore(context.active_tools.as_deref())

@@ -3,6 +3,7 @@
 use pi_ai::{AssistantMessage, Model, StopReason};
 
 use super::record::error_text;
+use crate::compaction::context_tokens;
 use crate::retry::RetrySettings;
 
 /// What to do when a run has ended.
@@ -16,6 +17,8 @@ pub(super) enum Verdict {
     Overflow {
         retry: bool,
     },
+    /// The answer ended before its limit, because the window was full.
+    CutShort,
     Retry {
         delay_ms: u64,
         max_attempts: u32,
@@ -43,7 +46,7 @@ pub(super) fn judge(answer: &AssistantMessage, now: &Circumstances<'_>) -> Verdi
             return Verdict::Overflow { retry: answer.stop_reason != StopReason::Stop };
         }
         if is_cut_short(answer, now) {
-            return Verdict::Overflow { retry: true };
+            return Verdict::CutShort;
         }
     }
     if answer.stop_reason != StopReason::Error
@@ -67,9 +70,13 @@ fn is_of(answer: &AssistantMessage, model: &Model) -> bool {
     answer.provider == model.provider && answer.model == model.id
 }
 
-/// The answer ended before its own limit: the window was full.
+/// The answer ended before its own limit, and the window was nearly full: from nine tenths, since
+/// providers count differently. Some cut answers where the catalogue does not know of a limit; that
+/// is no reason to lose what they say.
 fn is_cut_short(answer: &AssistantMessage, now: &Circumstances<'_>) -> bool {
+    let window = now.model.context_window;
     answer.stop_reason == StopReason::Length
-        && answer.usage.output > 0
-        && answer.usage.output < now.max_output
+        && (1..now.max_output).contains(&answer.usage.output)
+        && window > 0
+        && context_tokens(&answer.usage).saturating_mul(10) >= window.saturating_mul(9)
 }

@@ -36,8 +36,8 @@ pub struct SessionContext {
 /// Builds the context of a path from root to leaf.
 pub(super) fn build(path: &[EntryRef<'_>]) -> SessionContext {
     let mut context = SessionContext {
-        model: last_model(path),
-        thinking_level: last_thinking_level(path),
+        model: last_model(path.iter().rev().copied()),
+        thinking_level: last_thinking_level(path.iter().rev().copied()),
         ..SessionContext::default()
     };
     let told = told(path, &mut context.diagnostics);
@@ -83,11 +83,12 @@ pub(super) fn told<'a>(
     teller.told
 }
 
-pub(super) fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
-    let telling = path
-        .iter()
-        .rev()
-        .filter(|e| matches!(e.kind(), EntryKind::ModelChange | EntryKind::Message));
+/// Provider and id of the model last chosen or last heard, seen from the leaf upwards.
+pub(super) fn last_model<'a>(
+    upwards: impl Iterator<Item = EntryRef<'a>>,
+) -> Option<(String, String)> {
+    let telling =
+        upwards.filter(|e| matches!(e.kind(), EntryKind::ModelChange | EntryKind::Message));
     telling.filter_map(|entry| entry.parse().ok()).find_map(|entry| match &entry.body {
         EntryBody::ModelChange { provider, model_id } => Some((provider.clone(), model_id.clone())),
         EntryBody::Message { message: AgentMessage::Assistant(answer) } => {
@@ -97,8 +98,11 @@ pub(super) fn last_model(path: &[EntryRef<'_>]) -> Option<(String, String)> {
     })
 }
 
-pub(super) fn last_thinking_level(path: &[EntryRef<'_>]) -> Option<ThinkingLevel> {
-    let mut changes = path.iter().rev().filter(|e| *e.kind() == EntryKind::ThinkingLevelChange);
+/// The thinking level last chosen, seen from the leaf upwards.
+pub(super) fn last_thinking_level<'a>(
+    upwards: impl Iterator<Item = EntryRef<'a>>,
+) -> Option<ThinkingLevel> {
+    let mut changes = upwards.filter(|e| *e.kind() == EntryKind::ThinkingLevelChange);
     changes.find_map(|entry| match entry.parse().ok()?.body {
         EntryBody::ThinkingLevelChange { thinking_level } => Some(thinking_level),
         _ => None,
@@ -178,16 +182,10 @@ impl<'a> Teller<'a, '_> {
 
     fn add_all(&mut self, entries: &[EntryRef<'a>], with: With) {
         for entry in entries {
-            let says_something = matches!(
-                entry.kind(),
-                EntryKind::Message | EntryKind::BranchSummary | EntryKind::CustomMessage
-            );
-            if !says_something {
-                continue;
-            }
-            match entry.parse() {
-                Ok(parsed) => self.add(*entry, &parsed, with),
-                Err(error) => {
+            match read_message(*entry) {
+                None => {}
+                Some(Ok(message)) => self.add(*entry, message, with),
+                Some(Err(error)) => {
                     let problem = Problem::UnreadableEntry {
                         id: entry.id().to_owned(),
                         error: error.to_string(),
@@ -198,12 +196,11 @@ impl<'a> Teller<'a, '_> {
         }
     }
 
-    fn add(&mut self, entry: EntryRef<'a>, parsed: &Entry, with: With) {
-        let Some(message) = as_message(parsed) else { return };
+    fn add(&mut self, entry: EntryRef<'a>, message: AgentMessage, with: With) {
         if with == With::NoSystemMessages && matches!(message, AgentMessage::System(_)) {
             return;
         }
-        let edit = self.edits.get(&parsed.id);
+        let edit = self.edits.get(entry.id());
         if let (Some(_), AgentMessage::Assistant(answer)) = (edit, &message) {
             self.dropped_calls.extend(answer.tool_calls().map(|call| call.id.clone()));
         }
@@ -229,14 +226,25 @@ impl<'a> Teller<'a, '_> {
     }
 }
 
+/// What an entry says by itself; `None`: nothing.
+fn read_message(entry: EntryRef<'_>) -> Option<Result<AgentMessage, serde_json::Error>> {
+    match entry.kind() {
+        EntryKind::Message => Some(entry.message()),
+        EntryKind::BranchSummary | EntryKind::CustomMessage => {
+            entry.parse().map(|entry| as_message(&entry)).transpose()
+        }
+        _ => None,
+    }
+}
+
 fn as_message(entry: &Entry) -> Option<AgentMessage> {
+    let timestamp = entry.timestamp_ms();
     Some(match &entry.body {
-        EntryBody::Message { message } => message.clone(),
         EntryBody::BranchSummary(body) => {
             AgentMessage::BranchSummary(Arc::new(BranchSummaryMessage {
                 summary: body.summary.clone(),
                 from_id: body.from_id.clone(),
-                timestamp: entry.timestamp_ms(),
+                timestamp,
             }))
         }
         EntryBody::CustomMessage { custom_type, content, display, details } => {
@@ -245,7 +253,7 @@ fn as_message(entry: &Entry) -> Option<AgentMessage> {
                 content: content.clone(),
                 display: *display,
                 details: details.clone(),
-                timestamp: entry.timestamp_ms(),
+                timestamp,
             }))
         }
         _ => return None,

@@ -144,6 +144,14 @@ pub struct Replacement {
 }
 
 impl Entry {
+    /// The message of a message entry.
+    pub fn message(&self) -> Option<&AgentMessage> {
+        match &self.body {
+            EntryBody::Message { message } => Some(message),
+            _ => None,
+        }
+    }
+
     /// Unix time in milliseconds of the timestamp; 0 when it is unreadable.
     pub fn timestamp_ms(&self) -> i64 {
         self.timestamp.parse().map_or(0, |time: jiff::Timestamp| time.as_millisecond())

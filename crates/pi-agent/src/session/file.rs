@@ -86,32 +86,6 @@ impl FileStorage {
             Err(error) => Err(error.error),
         }
     }
-
-    /// Puts a new file in the place of the one that was seen. Its permissions stay, and a link to it
-    /// stays a link.
-    fn swap(path: &Path, seen: &mut Seen, text: &str) -> io::Result<bool> {
-        let target = match fs::canonicalize(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            target => target?,
-        };
-        let lock = FileLock::acquire(&target)?;
-        if !seen.is_current(&target)? {
-            return Ok(false);
-        }
-        let written = write_beside(&target, text)?;
-        written.as_file().set_permissions(seen.file.metadata()?.permissions())?;
-        lock.check()?;
-        if !seen.is_current(&target)? {
-            return Ok(false);
-        }
-        let mut file = written.persist(&target).map_err(|error| error.error)?;
-        let late = seen.read_from(seen.length)?;
-        if !late.is_empty() {
-            file.write_all(&late)?;
-        }
-        *seen = Seen::written(file, text)?;
-        Ok(true)
-    }
 }
 
 impl SessionStorage for FileStorage {
@@ -197,10 +171,12 @@ impl SessionStorage for FileStorage {
     }
 
     fn replace(&mut self, text: &str) -> io::Result<bool> {
-        match &mut self.seen {
-            Some(seen) => Self::swap(&self.path, seen, text),
-            None => self.publish(text),
-        }
+        let Some(seen) = &mut self.seen else { return self.publish(text) };
+        let Some(successor) = Successor::prepare(&self.path, seen, text)? else {
+            return Ok(false);
+        };
+        *seen = successor.publish(seen, text)?;
+        Ok(true)
     }
 }
 
@@ -250,6 +226,42 @@ impl Seen {
         }
         (self.file, self.is_writable) = (file, true);
         Ok(())
+    }
+}
+
+/// A file that is about to take the place of another, whose lock is held.
+struct Successor {
+    target: PathBuf,
+    file: tempfile::NamedTempFile,
+    /// Held until what was late is carried over.
+    _lock: FileLock,
+}
+
+impl Successor {
+    /// Writes the new file beside the one that was seen; `None` when that is not there any more. Its
+    /// permissions stay, and a link to it stays a link.
+    fn prepare(path: &Path, seen: &Seen, text: &str) -> io::Result<Option<Self>> {
+        let target = match fs::canonicalize(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            target => target?,
+        };
+        let lock = FileLock::acquire(&target)?;
+        if !seen.is_current(&target)? {
+            return Ok(None);
+        }
+        let file = write_beside(&target, text)?;
+        file.as_file().set_permissions(seen.file.metadata()?.permissions())?;
+        lock.check()?;
+        // Writing may have taken long.
+        Ok(seen.is_current(&target)?.then_some(Self { target, file, _lock: lock }))
+    }
+
+    /// Puts it in its place, and adds to it what reached the old one at the last moment.
+    fn publish(self, old: &mut Seen, text: &str) -> io::Result<Seen> {
+        let mut file = self.file.persist(&self.target).map_err(|error| error.error)?;
+        let late = old.read_from(old.length)?;
+        file.write_all(&late)?;
+        Seen::written(file, text)
     }
 }
 
@@ -308,3 +320,6 @@ fn folder(path: &Path) -> &Path {
 fn whole_lines(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! A whole session as people look at it: every entry with its children and its mark.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::labels::Label;
@@ -13,7 +13,7 @@ use super::{EntryRef, Session};
 #[derive(Debug)]
 pub struct Forest<'a> {
     session: &'a Session,
-    labels: BTreeMap<String, Label>,
+    labels: IndexMap<String, Label>,
 }
 
 impl Session {

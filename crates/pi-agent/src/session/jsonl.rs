@@ -83,12 +83,17 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Lines of a text: number from 1, range without the line end, and whether the line has an end.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Line> + '_ {
-    let mut start = 0;
-    text.split_inclusive('\n').enumerate().map(move |(index, line)| {
-        let ended = line.ends_with('\n');
-        let range = start..start + line.len() - usize::from(ended);
-        start += line.len();
-        Line { number: index + 1, range, ended }
+    let mut ends = memchr::memchr_iter(b'\n', text.as_bytes());
+    let (mut start, mut number) = (0, 0);
+    std::iter::from_fn(move || {
+        if start == text.len() {
+            return None;
+        }
+        let end = ends.next();
+        let range = start..end.unwrap_or(text.len());
+        start = range.end + usize::from(end.is_some());
+        number += 1;
+        Some(Line { number, range, ended: end.is_some() })
     })
 }
 

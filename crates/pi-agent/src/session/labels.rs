@@ -2,7 +2,7 @@
 //!
 //! A mark belongs to the whole session, on whichever branch it was set.
 
-use std::collections::BTreeMap;
+use indexmap::IndexMap;
 
 use super::entry::{EntryBody, EntryKind};
 use super::{EntryRef, Session};
@@ -23,10 +23,16 @@ impl Session {
     }
 
     /// All marks, by the id of what they are on. The newest of each entry counts; an empty one takes
-    /// the mark away.
-    pub fn labels(&self) -> BTreeMap<String, Label> {
-        let newest: BTreeMap<_, _> = self.entries().filter_map(read).collect();
-        newest.into_iter().filter_map(|(target, label)| Some((target, label?))).collect()
+    /// the mark away. They come in the order they were set in; one that is changed keeps its place.
+    pub fn labels(&self) -> IndexMap<String, Label> {
+        let mut labels = IndexMap::new();
+        for (target, label) in self.entries().filter_map(read) {
+            match label {
+                Some(label) => drop(labels.insert(target, label)),
+                None => drop(labels.shift_remove(&target)),
+            }
+        }
+        labels
     }
 }
 

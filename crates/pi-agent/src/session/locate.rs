@@ -5,8 +5,8 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use super::folder::{Candidate, candidates, folders};
 use super::header::Header;
 
 /// Most bytes looked at in search of a header.
@@ -30,6 +30,22 @@ pub struct Found {
     pub is_here: bool,
 }
 
+/// What [`SessionDir::newest`] saw.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Newest {
+    pub found: Option<Found>,
+    /// Newer files that are named like sessions and have no readable header.
+    pub damaged: Vec<PathBuf>,
+}
+
+/// A working directory, to compare those of headers with.
+#[derive(Debug)]
+pub(super) struct Directory<'a> {
+    path: &'a Path,
+    /// The path without links, if the directory is there.
+    real: Option<PathBuf>,
+}
+
 impl SessionDir {
     /// The folder that new sessions of `cwd` go to.
     pub fn for_cwd(&self, cwd: &Path) -> PathBuf {
@@ -39,19 +55,37 @@ impl SessionDir {
         }
     }
 
+    /// The folders sessions lie in, each once even when links lead to it too.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        match self {
+            Self::PerProject(root) => folders(root),
+            Self::Flat(dir) => vec![dir.clone()],
+        }
+    }
+
     /// The session of `cwd` whose file was touched last. Heads are read newest first, up to the
     /// first that fits.
-    pub fn newest(&self, cwd: &Path) -> Option<Found> {
-        files_newest_first(&self.for_cwd(cwd)).find_map(|path| {
-            let header = read_header(&path).filter(|header| is_same_dir(&header.cwd, cwd))?;
-            Some(Found { path, header, is_here: true })
-        })
+    pub fn newest(&self, cwd: &Path) -> Newest {
+        let here = Directory::new(cwd);
+        let mut newest = Newest::default();
+        for Candidate { path, .. } in candidates([self.for_cwd(cwd)]) {
+            match read_header(&path) {
+                Some(header) if here.is(&header.cwd) => {
+                    newest.found = Some(Found { path, header, is_here: true });
+                    break;
+                }
+                None if is_named_like_a_session(&path) => newest.damaged.push(path),
+                Some(_) | None => {}
+            }
+        }
+        newest
     }
 
     /// The session of `cwd` with exactly this id.
     pub fn by_exact_id(&self, id: &str, cwd: &Path) -> Option<Found> {
-        files_newest_first(&self.for_cwd(cwd)).find_map(|path| {
-            let header = read_header(&path).filter(|h| h.id == id && is_same_dir(&h.cwd, cwd))?;
+        let here = Directory::new(cwd);
+        candidates([self.for_cwd(cwd)]).into_iter().find_map(|Candidate { path, .. }| {
+            let header = read_header(&path).filter(|h| h.id == id && here.is(&h.cwd))?;
             Some(Found { path, header, is_here: true })
         })
     }
@@ -62,43 +96,61 @@ impl SessionDir {
         if id.is_empty() {
             return Vec::new();
         }
-        let mut here = matching(id, cwd, files_newest_first(&self.for_cwd(cwd)));
-        here.retain(|found| found.is_here);
-        if !here.is_empty() {
-            return here;
+        let here = Directory::new(cwd);
+        let mut found = matching(id, &here, candidates([self.for_cwd(cwd)]));
+        found.retain(|found| found.is_here);
+        if found.is_empty() {
+            found = matching(id, &here, candidates(self.folders()));
         }
-        let folders = match self {
-            Self::PerProject(root) => folders(root),
-            Self::Flat(dir) => vec![dir.clone()],
-        };
-        matching(id, cwd, folders.iter().flat_map(|folder| files_newest_first(folder)))
+        if let Some(exact) = found.iter().position(|found| found.header.id == id) {
+            found = vec![found.swap_remove(exact)];
+        }
+        found
     }
 }
 
-fn matching(id: &str, cwd: &Path, files: impl Iterator<Item = PathBuf>) -> Vec<Found> {
-    let mut found: Vec<Found> = files
-        .filter_map(|path| {
-            let header = read_header(&path).filter(|header| header.id.starts_with(id))?;
-            Some(Found { is_here: is_same_dir(&header.cwd, cwd), path, header })
-        })
-        .collect();
-    if let Some(exact) = found.iter().position(|found| found.header.id == id) {
-        found = vec![found.swap_remove(exact)];
+fn matching(id: &str, here: &Directory<'_>, files: Vec<Candidate>) -> Vec<Found> {
+    let found = files.into_iter().filter_map(|Candidate { path, .. }| {
+        let header = read_header(&path).filter(|header| header.id.starts_with(id))?;
+        Some(Found { is_here: here.is(&header.cwd), path, header })
+    });
+    found.collect()
+}
+
+impl<'a> Directory<'a> {
+    pub(super) fn new(path: &'a Path) -> Self {
+        Self { path, real: fs::canonicalize(path).ok() }
     }
-    found
+
+    /// Whether a header's `cwd` names this directory.
+    pub(super) fn is(&self, recorded: &str) -> bool {
+        let recorded = Path::new(recorded);
+        is_same_path(recorded, self.path, cfg!(windows))
+            || self.real.is_some() && fs::canonicalize(recorded).ok() == self.real
+    }
+}
+
+pub(super) fn is_same_path(a: &Path, b: &Path, ignores_case: bool) -> bool {
+    a == b || ignores_case && a.as_os_str().eq_ignore_ascii_case(b)
 }
 
 /// The head of a session file; `None` when it is none.
 pub fn read_header(path: &Path) -> Option<Header> {
-    let mut reader = BufReader::new(File::open(path).ok()?.take(HEADER_LIMIT));
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).ok()? > 0 {
-        if serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok() {
-            return Header::from_json(&String::from_utf8_lossy(&line));
-        }
+    next_header(&mut BufReader::new(File::open(path).ok()?), &mut Vec::new())
+}
+
+/// Reads up to the header, which is the first line that is JSON at all. `line` is scratch space.
+pub(super) fn next_header(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Header> {
+    let mut head = reader.take(HEADER_LIMIT);
+    loop {
         line.clear();
+        if head.read_until(b'\n', line).ok()? == 0 {
+            return None;
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
+            return Header::from_json(&String::from_utf8_lossy(line));
+        }
     }
-    None
 }
 
 /// The folder name of a working directory: `/home/u/a b` gives `--home-u-a b--`. Several
@@ -119,39 +171,16 @@ pub fn looks_like_path(text: &str) -> bool {
     text.contains(['/', '\\']) || text.ends_with(".jsonl") || Path::new(text).exists()
 }
 
-fn is_same_dir(recorded: &str, cwd: &Path) -> bool {
-    let recorded = Path::new(recorded);
-    recorded == cwd
-        || fs::canonicalize(recorded)
-            .is_ok_and(|recorded| fs::canonicalize(cwd).is_ok_and(|cwd| cwd == recorded))
-}
-
-fn files_newest_first(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    let mut files: Vec<(SystemTime, PathBuf)> = fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|item| item.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .filter_map(|path| {
-            let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            Some((metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), path))
-        })
-        .collect();
-    files.sort_unstable_by(|a, b| b.cmp(a));
-    files.into_iter().map(|(_, path)| path)
-}
-
-/// The folders in `root`, each once even when links lead to it too.
-fn folders(root: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = fs::read_dir(root)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|item| fs::canonicalize(item.path()).ok())
-        .filter(|path| path.is_dir())
-        .collect();
-    folders.sort_unstable();
-    folders.dedup();
-    folders
+/// Whether the name begins with a time as [`file_name`] writes it.
+fn is_named_like_a_session(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let Some((time, _)) = name.as_deref().and_then(|name| name.split_once('_')) else {
+        return false;
+    };
+    let pattern = "0000-00-00T00-00-00-000Z";
+    time.len() == pattern.len()
+        && time
+            .chars()
+            .zip(pattern.chars())
+            .all(|(c, expected)| if expected == '0' { c.is_ascii_digit() } else { c == expected })
 }

@@ -2,7 +2,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::locate::{SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+use super::locate::{
+    Found, Newest, SessionDir, encode_cwd, file_name, is_same_path, looks_like_path, read_header,
+};
 
 /// Writes a session file that was touched `age` seconds before now.
 fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
@@ -12,6 +14,10 @@ fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
     fs::write(&path, format!("{header}\n")).expect("write");
     let time = SystemTime::now() - Duration::from_secs(age);
     fs::File::options().append(true).open(path).expect("open").set_modified(time).expect("mtime");
+}
+
+fn newest(dirs: &SessionDir, cwd: &Path) -> Option<Found> {
+    dirs.newest(cwd).found
 }
 
 #[test]
@@ -47,14 +53,75 @@ fn the_newest_by_file_time_wins_if_its_header_names_the_directory() {
     let (here, twin) = (Path::new("/w/a-b"), Path::new("/w/a/b"));
     let folder = dirs.for_cwd(here);
     assert_eq!(folder, dirs.for_cwd(twin));
-    assert_eq!(dirs.newest(here), None);
+    assert_eq!(dirs.newest(here), Newest::default());
     put(&folder, "2.jsonl", "touched", here, 10);
     put(&folder, "3.jsonl", "older", here, 20);
     put(&folder, "4.jsonl", "elsewhere", twin, 0);
     fs::write(folder.join("5.jsonl"), "not a session\n").expect("write");
     fs::write(folder.join("6.txt"), "{}").expect("write");
-    assert_eq!(dirs.newest(here).expect("found").header.id, "touched");
-    assert_eq!(dirs.newest(twin).expect("found").header.id, "elsewhere");
+    assert_eq!(newest(&dirs, here).expect("found").header.id, "touched");
+    assert_eq!(newest(&dirs, twin).expect("found").header.id, "elsewhere");
+}
+
+#[test]
+fn damaged_sessions_newer_than_the_one_found_are_named() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let here = Path::new("/w");
+    let folder = dirs.for_cwd(here);
+    put(&folder, "good.jsonl", "good", here, 20);
+    let damaged = "2026-01-02T03-04-05-006Z_x.jsonl";
+    for (name, age) in
+        [(damaged, 10), ("2026-01-02T03-04-05-006Z_old.jsonl", 30), ("junk.jsonl", 0)]
+    {
+        put(&folder, name, "x", here, age);
+        let time = fs::metadata(folder.join(name)).expect("file").modified().expect("mtime");
+        fs::write(folder.join(name), "{\"type\":\"session\",\"id\nand then\n").expect("write");
+        let file = fs::File::options().append(true).open(folder.join(name)).expect("open");
+        file.set_modified(time).expect("mtime");
+    }
+    let newest = dirs.newest(here);
+    assert_eq!(newest.found.expect("found").header.id, "good");
+    assert_eq!(newest.damaged, [folder.join(damaged)], "not what is older or never was a session");
+}
+
+#[test]
+fn no_more_heads_are_read_than_needed() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let here = Path::new("/w");
+    put(&dirs.for_cwd(here), "2026-01-02T03-04-05-006Z_a.jsonl", "a", here, 20);
+    put(&dirs.for_cwd(here), "2026-01-02T03-04-05-006Z_b.jsonl", "b", here, 10);
+    fs::write(dirs.for_cwd(here).join("2026-01-02T03-04-05-006Z_a.jsonl"), "broken")
+        .expect("write");
+    put(&dirs.for_cwd(here), "2026-01-02T03-04-05-006Z_c.jsonl", "c", here, 0);
+    let newest = dirs.newest(here);
+    assert_eq!(newest.found.expect("found").header.id, "c");
+    assert_eq!(newest.damaged, [] as [std::path::PathBuf; 0]);
+}
+
+#[test]
+fn paths_differ_by_case_but_for_windows() {
+    let (upper, lower) = (Path::new("C:/Users/Me"), Path::new("c:/users/me"));
+    for (ignores_case, expected) in [(true, true), (false, false)] {
+        assert_eq!(is_same_path(upper, lower, ignores_case), expected);
+        assert!(is_same_path(upper, upper, ignores_case));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_link_beside_it_is_one_session() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let here = Path::new("/w");
+    let folder = dirs.for_cwd(here);
+    put(&folder, "b.jsonl", "abc", here, 0);
+    std::os::unix::fs::symlink(folder.join("b.jsonl"), folder.join("a.jsonl")).expect("link");
+    std::os::unix::fs::symlink(folder.join("b.jsonl"), folder.join("c.jsonl")).expect("link");
+    let found = dirs.by_id("ab", here);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].path, folder.join("b.jsonl"));
 }
 
 #[test]
@@ -63,8 +130,8 @@ fn a_flat_folder_is_still_limited_to_the_directory() {
     let dirs = SessionDir::Flat(root.path().to_owned());
     put(root.path(), "1.jsonl", "mine", Path::new("/w/a"), 10);
     put(root.path(), "2.jsonl", "other", Path::new("/w/b"), 0);
-    assert_eq!(dirs.newest(Path::new("/w/a")).expect("found").header.id, "mine");
-    assert_eq!(dirs.newest(Path::new("/w/c")), None);
+    assert_eq!(newest(&dirs, Path::new("/w/a")).expect("found").header.id, "mine");
+    assert_eq!(newest(&dirs, Path::new("/w/c")), None);
 }
 
 #[test]
@@ -97,7 +164,7 @@ fn linked_folders_are_searched() {
     std::os::unix::fs::symlink(far.path(), root.path().join("--w-x--")).expect("link");
     let dirs = SessionDir::PerProject(root.path().to_owned());
     assert_eq!(dirs.by_id("link", Path::new("/w/y")).len(), 1);
-    assert!(dirs.newest(Path::new("/w/x")).is_some());
+    assert!(newest(&dirs, Path::new("/w/x")).is_some());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Works on raw JSON fields: what is not touched stays as it was, to the last digit. Lines that
 //! cannot be parsed are lost on the way. Pure; writing the result is the caller's.
 
+use std::collections::BTreeSet;
+
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -50,30 +52,35 @@ pub(super) fn migrate(
 
 /// Version 1 was a list: each entry becomes the child of the one before, and indexes become ids.
 fn add_tree(records: &mut [Fields]) -> Result<(), serde_json::Error> {
-    let mut ids: Vec<String> = Vec::with_capacity(records.len());
-    let mut taken = std::collections::BTreeSet::new();
-    for (index, record) in records.iter_mut().enumerate() {
-        if index == 0 {
-            ids.push(String::new());
+    // By place in the file; the header has none.
+    let mut ids: Vec<Option<String>> = Vec::with_capacity(records.len());
+    let mut taken = BTreeSet::new();
+    for record in records {
+        if ids.is_empty() {
+            ids.push(None);
             continue;
         }
         let id = new_entry_id(|id| taken.contains(id));
-        let parent = ids.last().filter(|id| !id.is_empty());
         record.insert("id".to_owned(), to_raw_value(&id)?);
-        record.insert("parentId".to_owned(), to_raw_value(&parent)?);
+        record.insert("parentId".to_owned(), to_raw_value(&ids.last())?);
+        if let Some(index) = record.get("firstKeptEntryIndex").and_then(|index| number(index)) {
+            record.shift_remove("firstKeptEntryIndex");
+            // An index that is no entry before this one keeps nothing.
+            let first_kept = index.and_then(|index| ids.get(index)?.as_ref()).unwrap_or(&id);
+            record.insert("firstKeptEntryId".to_owned(), to_raw_value(first_kept)?);
+        }
         taken.insert(id.clone());
-        ids.push(id);
-    }
-    for (record, own_id) in records.iter_mut().zip(&ids) {
-        let Some(index) = record.shift_remove("firstKeptEntryIndex") else { continue };
-        // The index counts every parsed line, the header too. One past the end keeps nothing.
-        let first_kept = match index.get().parse::<usize>() {
-            Ok(index) => ids.get(index.max(1)).unwrap_or(own_id),
-            Err(_) => own_id,
-        };
-        record.insert("firstKeptEntryId".to_owned(), to_raw_value(first_kept)?);
+        ids.push(Some(id));
     }
     Ok(())
+}
+
+/// `None`: not a number at all; inside, an index that a list can have. It counts every parsed line,
+/// the header too.
+fn number(json: &RawValue) -> Option<Option<usize>> {
+    let text = json.get();
+    let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    is_number.then(|| text.strip_suffix(".0").unwrap_or(text).parse().ok())
 }
 
 /// Messages of hooks are custom messages since version 3.
@@ -98,6 +105,7 @@ fn rename_hook_messages(records: &mut [Fields]) -> Result<(), serde_json::Error>
 
 #[cfg(test)]
 mod tests {
+    use super::super::jsonl::Problem;
     use super::*;
     use serde_json::Value;
 
@@ -141,19 +149,70 @@ mod tests {
         assert_eq!(lines.len(), 3);
     }
 
+    /// Line 1 is the header; lines 2 and 3 have indexes 1 and 2, and the compaction has 3.
     #[test]
     fn compaction_indexes_count_every_parsed_line() {
-        let text = concat!(
-            "{\"type\":\"session\",\"id\":\"s\"}\nbroken\n{\"type\":\"a\"}\n{\"type\":\"b\"}\n",
-            "{\"type\":\"compaction\",\"firstKeptEntryIndex\":2}\n",
-            "{\"type\":\"compaction\",\"firstKeptEntryIndex\":99}\n",
-            "{\"type\":\"compaction\",\"firstKeptEntryIndex\":0}\n",
+        let cases = [
+            ("1", Some(1)),
+            ("2", Some(2)),
+            ("2.0", Some(2)),
+            // The header, itself, one below it, one that is not there, and what is no index.
+            ("0", Some(3)),
+            ("3", Some(3)),
+            ("4", Some(3)),
+            ("99", Some(3)),
+            ("-1", Some(3)),
+            ("1.5", Some(3)),
+            ("\"2\"", None),
+            ("null", None),
+        ];
+        for (index, expected) in cases {
+            let text = format!(
+                "{{\"type\":\"session\",\"id\":\"s\"}}\nbroken\n\n{{\"type\":\"a\"}}\n{{\"type\":\"b\"}}\n\
+                 {{\"type\":\"compaction\",\"firstKeptEntryIndex\":{index}}}\n{{\"type\":\"c\"}}\n",
+            );
+            let out = migrated(&text, 1);
+            let expected = expected.map_or(&Value::Null, |line: usize| &out[line]["id"]);
+            assert_eq!(&out[3]["firstKeptEntryId"], expected, "{index}");
+            let is_left = out[3].get("firstKeptEntryIndex").is_some();
+            assert_eq!(is_left, expected.is_null(), "{index}");
+        }
+    }
+
+    #[test]
+    fn line_ends_of_all_kinds_and_long_lines_are_read() {
+        let long = "x".repeat(3_000_000);
+        let text = format!(
+            "{{\"type\":\"session\",\"id\":\"s\"}}\r\n\r\n{{\"type\":\"a\",\"long\":\"{long}\"}}\r\n{{\"type\":\"b\"}}"
         );
-        let out = migrated(text, 1);
-        assert_eq!(out[3]["firstKeptEntryId"], out[2]["id"]);
-        assert_eq!(out[4]["firstKeptEntryId"], out[4]["id"]);
-        assert_eq!(out[5]["firstKeptEntryId"], out[1]["id"]);
-        assert!(out[3].get("firstKeptEntryIndex").is_none());
+        let mut found = Vec::new();
+        let out = migrate(&text, 1, &mut Report { path: None, found: &mut found });
+        let out = out.expect("migrates");
+        assert_eq!(found.iter().map(|d| d.line).collect::<Vec<_>>(), [Some(2)]);
+        assert!(out.ends_with("}\n") && !out.contains('\r') && out.contains(&long));
+        assert_eq!(out.lines().count(), 3);
+    }
+
+    #[test]
+    fn lines_that_are_no_object_vanish_and_are_reported() {
+        let text =
+            "{\"type\":\"session\",\"id\":\"s\"}\n42\nnull\n[1]\n\"s\"\n{\"type\":\"a\"}\n{\"ty";
+        let mut found = Vec::new();
+        let out = migrate(text, 1, &mut Report { path: None, found: &mut found });
+        assert_eq!(out.expect("migrates").lines().count(), 2);
+        assert_eq!(found.iter().filter_map(|d| d.line).collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
+        assert_eq!(found.last().map(|d| &d.problem), Some(&Problem::TornLine));
+    }
+
+    #[test]
+    fn a_header_alone_gets_its_version() {
+        for (text, from) in [
+            ("{\"type\":\"session\",\"id\":\"s\"}", 1),
+            ("{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n", 2),
+        ] {
+            let out = migrated(text, from);
+            assert_eq!((out.len(), &out[0]["version"], &out[0]["id"]), (1, &3.into(), &"s".into()));
+        }
     }
 
     #[test]

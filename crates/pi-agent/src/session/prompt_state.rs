@@ -10,6 +10,8 @@ use pi_ai::{SystemMessage, Tool, ToolReference};
 pub struct PromptState {
     pub sections: IndexMap<String, String>,
     pub tools: IndexMap<String, Tool>,
+    /// What system messages said outside of sections, in order.
+    pub text: String,
     /// Names of tools that were taken away and not given back.
     pub withdrawn: BTreeSet<String>,
 }
@@ -17,6 +19,13 @@ pub struct PromptState {
 impl PromptState {
     /// Plays one more system message.
     pub fn apply(&mut self, message: &SystemMessage) {
+        let text = message.content.to_text();
+        if !text.is_empty() {
+            if !self.text.is_empty() {
+                self.text.push_str("\n\n");
+            }
+            self.text.push_str(&text);
+        }
         for (name, text) in message.sections.iter().flatten() {
             if let Some(text) = text {
                 self.sections.insert(name.clone(), text.clone());

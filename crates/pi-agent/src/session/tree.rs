@@ -11,8 +11,9 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::entry::{Entry, EntryKind};
+use super::entry::{Entry, EntryBody, EntryKind};
 use super::jsonl::{Diagnostic, Envelope, Line, Problem, lines};
+use crate::message::AgentMessage;
 
 /// Index over all entries, in file order.
 #[derive(Debug, Default)]
@@ -100,6 +101,19 @@ impl<'a> EntryRef<'a> {
         match &self.slot.source {
             Source::Text { .. } => Entry::from_json(&self.json()).map(Arc::new),
             Source::Typed(entry) => Ok(Arc::clone(entry)),
+        }
+    }
+
+    /// The message of a `message` entry. A context reads little else, so the head is passed over.
+    ///
+    /// # Errors
+    /// Its fields do not fit its role.
+    pub(super) fn message(&self) -> Result<AgentMessage, serde_json::Error> {
+        match &self.slot.source {
+            Source::Typed(entry) if let EntryBody::Message { message } = &entry.body => {
+                Ok(message.clone())
+            }
+            Source::Text { .. } | Source::Typed(_) => Entry::message_from_json(&self.json()),
         }
     }
 }

@@ -144,6 +144,21 @@ fn the_newest_label_of_an_entry_counts_on_every_branch() {
 }
 
 #[test]
+fn labels_come_in_the_order_they_were_set_in() {
+    let session = chain(&[
+        label("e9", "nine"),
+        label("e2", "two"),
+        label("e5", "five"),
+        label("e9", "nine again"),
+        label("e2", ""),
+        label("e2", "two again"),
+    ]);
+    let labels = session.labels();
+    let found: Vec<_> = labels.iter().map(|(id, label)| (&**id, &*label.text)).collect();
+    assert_eq!(found, [("e9", "nine again"), ("e5", "five"), ("e2", "two again")]);
+}
+
+#[test]
 fn the_tree_as_json_has_the_entries_as_the_file_has_them() {
     let session = session_of([
         json!({"more": 1, "type": "weird", "id": "a", "parentId": null}),

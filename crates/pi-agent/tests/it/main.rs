@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod child;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod session_crash;
 #[cfg(test)]
 mod session_damage;
@@ -10,3 +12,5 @@ mod session_damage;
 mod session_files;
 #[cfg(test)]
 mod session_processes;
+#[cfg(test)]
+mod session_tree;

@@ -16,7 +16,7 @@ use pi_ai::faux::{FauxProvider, FauxTurn};
 use serde_json::json;
 
 use crate::child::{Running, tell};
-use crate::session_processes::user;
+use crate::session_processes::{old_text, strict, user};
 
 /// Tells the parent of every message, by the id of its entry.
 struct Voice(Harness);
@@ -80,7 +80,7 @@ pub(crate) fn converse(path: &Path) {
     runtime.expect("runtime").block_on(async {
         for round in 0.. {
             // Long lines are written page by page, so that they can be cut.
-            let text = "deeper ".repeat(if round % 4 == 1 { 20_000 } else { 3 });
+            let text = "deeper ".repeat(if round % 4 == 1 { 5_000 } else { 3 });
             harness.prompt(vec![InputBlock::text(text)]).await.expect("prompt");
         }
     });
@@ -128,6 +128,43 @@ impl Dice {
     }
 }
 
+/// Waits for less time than a timer can.
+fn let_pass(time: Duration) {
+    let moment = Instant::now() + time;
+    while Instant::now() < moment {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_migration_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
+    let mut dice = Dice(0x5EED_0002);
+    let old = old_text();
+    let (mut migrated, mut whole) = (0, Duration::ZERO);
+    for round in 0..30 {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let path = dir.path().join("s.jsonl");
+        fs::write(&path, &old).expect("write");
+        let mut child = Running::start("open", &path);
+        child.told().expect("ready");
+        child.go();
+        let start = Instant::now();
+        if round == 0 {
+            // How long it takes here.
+            child.told().expect("it opens");
+            whole = start.elapsed();
+        } else {
+            let_pass(whole.mul_f64(dice.below(100) as f64 / 80.0));
+        }
+        child.kill();
+        if fs::read_to_string(&path).expect("read") != old {
+            assert!(strict(&path).len() > 500);
+            migrated += 1;
+        }
+    }
+    println!("{migrated} of 30 were done");
+}
+
 #[test]
 fn a_process_killed_at_any_moment_loses_no_message_it_told_of() {
     let mut dice = Dice(0x5EED_0001);
@@ -139,10 +176,7 @@ fn a_process_killed_at_any_moment_loses_no_message_it_told_of() {
         let mut child = Running::start("converse", &path);
         let mut told: Vec<String> =
             (0..dice.below(14)).map(|_| child.told().expect("it goes on")).collect();
-        let moment = Instant::now() + Duration::from_micros(dice.below(600));
-        while Instant::now() < moment {
-            std::hint::spin_loop();
-        }
+        let_pass(Duration::from_micros(dice.below(600)));
         told.extend(child.kill());
         // The prompt is written together with the first message.
         let is_there = told.iter().any(|words| !words.starts_with("system "));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use pi_agent::AgentMessage;
-use pi_agent::session::{EntryBody, Session};
+use pi_agent::session::{EntryBody, MemoryStorage, Session};
 use proptest::prelude::*;
 
 const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/w"}"#;
@@ -91,6 +91,97 @@ fn add_to(bytes: &[u8], must_hold: &[String]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What a session is told to do.
+#[derive(Debug, Clone)]
+enum Step {
+    Say(String),
+    Name(String),
+    /// Goes back to one of the entries, by number.
+    Back(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => ".{0,20}".prop_map(Step::Say),
+        1 => ".{0,8}".prop_map(Step::Name),
+        1 => any::<usize>().prop_map(Step::Back),
+    ]
+}
+
+/// The text of a session that did these steps, and for each entry how long the text was then and
+/// the entry's id.
+fn written(steps: &[Step]) -> (Vec<u8>, Vec<(usize, String)>) {
+    let memory = MemoryStorage::default();
+    let (mut session, _) =
+        Session::open_storage(Box::new(memory.clone()), Path::new("/w")).expect("new");
+    let mut acknowledged = vec![];
+    for step in [Step::Say("start".to_owned())].iter().chain(steps) {
+        let body = match step {
+            Step::Say(text) => user(text),
+            Step::Name(name) => EntryBody::SessionInfo { name: Some(name.clone()) },
+            Step::Back(pick) => {
+                let ids: Vec<_> = session.entries().map(|entry| entry.id().to_owned()).collect();
+                session.set_leaf(Some(&ids[pick % ids.len()])).expect("there");
+                continue;
+            }
+        };
+        let entry = session.append(body).expect("append");
+        acknowledged.push((memory.text().expect("text").len(), entry.id.clone()));
+    }
+    (memory.text().expect("text"), acknowledged)
+}
+
+/// A cut text gives the entries that are whole in it, takes another, and gives all of them again.
+fn assert_prefix(
+    text: &[u8],
+    cut: usize,
+    acknowledged: &[(usize, String)],
+) -> Result<(), TestCaseError> {
+    let memory = MemoryStorage::new(&text[..cut]);
+    let open = || Session::open_storage(Box::new(memory.clone()), Path::new("/w"));
+    let (mut session, _) = open().expect("opens");
+    let ids = |session: &Session| -> Vec<String> {
+        session.entries().map(|entry| entry.id().to_owned()).collect()
+    };
+    // A line that lacks no more than its end counts.
+    let whole = acknowledged.iter().filter(|(end, _)| end - 1 <= cut);
+    let mut expected: Vec<String> = whole.map(|(_, id)| id.clone()).collect();
+    prop_assert_eq!(&ids(&session), &expected);
+    for text in ["on", "and on"] {
+        expected.push(session.append(user(text)).expect("append").id.clone());
+    }
+    let (again, _) = open().expect("opens again");
+    prop_assert_eq!(ids(&again), expected);
+    prop_assert!(memory.text().expect("text").starts_with(&text[..cut]));
+    Ok(())
+}
+
+#[test]
+fn a_session_cut_at_any_byte_goes_on_from_what_is_whole() {
+    let steps = [
+        Step::Name("Ünï".to_owned()),
+        Step::Say("quotes \" and\nlines \u{1F600}".to_owned()),
+        Step::Back(0),
+        Step::Say("another way".to_owned()),
+    ];
+    let (text, acknowledged) = written(&steps);
+    let header = text.iter().position(|byte| *byte == b'\n').expect("a header");
+    for cut in header..=text.len() {
+        assert_prefix(&text, cut, &acknowledged).unwrap_or_else(|error| panic!("{cut}: {error}"));
+    }
+}
+
+#[test]
+fn a_session_cut_within_its_header_is_refused_and_left_alone() {
+    let (text, _) = written(&[]);
+    let header = text.iter().position(|byte| *byte == b'\n').expect("a header");
+    for cut in 1..header {
+        let memory = MemoryStorage::new(&text[..cut]);
+        Session::open_storage(Box::new(memory.clone()), Path::new("/w")).expect_err("no header");
+        assert_eq!(memory.text().as_deref(), Some(&text[..cut]));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 96,
@@ -120,6 +211,16 @@ proptest! {
             .filter_map(|line| Some(line["id"].as_str()?.to_owned()))
             .collect();
         add_to(&bytes[..at], &kept)?;
+    }
+
+    #[test]
+    fn any_session_cut_anywhere_goes_on_from_what_is_whole(
+        steps in prop::collection::vec(step(), 0..12),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let (text, acknowledged) = written(&steps);
+        let header = text.iter().position(|byte| *byte == b'\n').expect("a header");
+        assert_prefix(&text, header + cut.index(text.len() - header), &acknowledged)?;
     }
 
     #[test]

@@ -155,13 +155,16 @@ fn entries_added_while_the_file_is_replaced_are_in_the_new_one_once() {
     assert_eq!(names(dir.path()), ["s.jsonl"], "no lock and no temporary file stays");
 }
 
+/// A file of version 1 with 500 messages.
+pub(crate) fn old_text() -> String {
+    let message = r#"{"type":"message","message":{"role":"user","content":"x"}}"#;
+    let header = r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#;
+    format!("{header}\n{}", format!("{message}\n").repeat(500))
+}
+
 #[test]
 fn an_old_file_opened_by_many_at_once_is_migrated_once() {
-    let mut text = String::from(r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w"}"#);
-    for _ in 0..500 {
-        text.push_str("\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}");
-    }
-    let (dir, path) = scratch(&text);
+    let (dir, path) = scratch(&old_text());
     let told = run(&["open"; 4], &path);
     let written = ids(&strict(&path));
     assert_eq!(written.len(), 500 + 4);

@@ -26,26 +26,26 @@ impl RequestBody {
 
     /// A body of `fields`, in order, with `messages` in the place of [`MESSAGES_GO_HERE`].
     pub(super) fn new(fields: &Map<String, Value>, messages: MessageList) -> Self {
-        let messages = messages.finish();
-        // Room for what usually stands beside the messages.
-        let mut text = Vec::with_capacity(messages.len() + 16 * 1024);
-        text.push(b'{');
-        for (name, value) in fields {
-            if text.len() > 1 {
-                text.push(b',');
-            }
-            write(&mut text, name);
-            text.push(b':');
-            if (name.as_str(), value) == MESSAGES_GO_HERE {
-                text.push(b'[');
-                text.extend_from_slice(&messages);
-                text.push(b']');
-            } else {
-                write(&mut text, value);
-            }
+        let is_list =
+            |(name, value): &(&String, &Value)| (name.as_str(), *value) == MESSAGES_GO_HERE;
+        let mut head = vec![b'{'];
+        for (name, value) in fields.iter().take_while(|field| !is_list(field)) {
+            write_field(&mut head, name, value);
+        }
+        let mut rest = fields.iter().skip_while(|field| !is_list(field));
+        if let Some((name, _)) = rest.next() {
+            write_name(&mut head, name);
+            head.push(b'[');
+        }
+        let (mut text, start) = messages.finish(&head);
+        if fields.iter().any(|field| is_list(&field)) {
+            text.push(b']');
+        }
+        for (name, value) in rest {
+            write_field(&mut text, name, value);
         }
         text.push(b'}');
-        Self(text.into())
+        Self(Bytes::from(text).slice(start..))
     }
 }
 
@@ -66,10 +66,14 @@ impl fmt::Debug for RequestBody {
     }
 }
 
+/// Room kept free before the messages for what stands before them, so that a long list need not be
+/// moved: some 10,000 tokens of prompt.
+const HEADROOM: usize = 64 * 1024;
+
 /// Messages on their way into a body. The last one can still be changed.
 #[derive(Default)]
 pub(super) struct MessageList {
-    /// Those that are done, separated by commas.
+    /// [`HEADROOM`] bytes, once there is a message; then those that are done, separated by commas.
     text: Vec<u8>,
     open: Vec<Value>,
     keeps_all: bool,
@@ -98,18 +102,23 @@ impl MessageList {
     }
 
     fn close(&mut self) {
+        if self.text.is_empty() {
+            self.text.resize(HEADROOM, 0);
+        }
         for message in self.open.drain(..) {
-            if !self.text.is_empty() {
+            if self.text.len() > HEADROOM {
                 self.text.push(b',');
             }
             write(&mut self.text, &message);
         }
     }
 
-    /// The messages, separated by commas.
-    fn finish(mut self) -> Vec<u8> {
+    /// `head` and the messages behind it, separated by commas, and where in the text it begins.
+    fn finish(mut self, head: &[u8]) -> (Vec<u8>, usize) {
         self.close();
-        self.text
+        let start = HEADROOM.saturating_sub(head.len());
+        self.text.splice(start..HEADROOM, head.iter().copied());
+        (self.text, start)
     }
 }
 
@@ -119,6 +128,20 @@ impl Extend<Value> for MessageList {
             self.push(message);
         }
     }
+}
+
+fn write_field(text: &mut Vec<u8>, name: &str, value: &Value) {
+    write_name(text, name);
+    write(text, value);
+}
+
+fn write_name(text: &mut Vec<u8>, name: &str) {
+    // Only a text that ends in an opening bracket has no field before.
+    if text.last() != Some(&b'{') {
+        text.push(b',');
+    }
+    write(text, name);
+    text.push(b':');
 }
 
 fn write<T: serde::Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) {
@@ -152,6 +175,22 @@ mod tests {
             let expected = r#"{"a\"b":1,"messages":[{"n":1},{"n":2,"m":true}],"z":{"x":null}}"#;
             assert_eq!(body.bytes(), expected);
             assert_eq!(RequestBody::from(body.to_value()), body);
+        }
+    }
+
+    #[test]
+    fn what_stands_before_the_messages_may_be_long() {
+        for length in [HEADROOM - 30, HEADROOM, 3 * HEADROOM] {
+            let prompt = json!("p".repeat(length));
+            let (name, value) = MESSAGES_GO_HERE;
+            let fields: Map<String, Value> = [("system", &prompt), (name, value)]
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.clone()))
+                .collect();
+            let mut list = MessageList::default();
+            list.extend([json!({"n": 1}), json!({"n": 2})]);
+            let body = RequestBody::new(&fields, list).to_value();
+            assert_eq!(body, json!({"system": prompt, "messages": [{"n": 1}, {"n": 2}]}));
         }
     }
 

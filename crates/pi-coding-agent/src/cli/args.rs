@@ -46,6 +46,8 @@ pub(super) struct RawArgs {
     #[arg(long)]
     pub(super) session_id: Option<String>,
     #[arg(long)]
+    pub(super) fork: Option<String>,
+    #[arg(long)]
     pub(super) session_dir: Option<String>,
     #[arg(long)]
     pub(super) no_session: bool,

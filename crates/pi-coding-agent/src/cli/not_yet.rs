@@ -6,10 +6,9 @@
 use crate::error::AppError;
 
 /// Options of features that are missing. The value each of them takes does not matter.
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 8] = [
     "--export",
     "--extension",
-    "--fork",
     "--prompt-template",
     "--resume",
     "--skill",

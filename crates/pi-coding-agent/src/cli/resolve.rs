@@ -108,23 +108,7 @@ fn thinking_level(text: &str, warnings: &mut Vec<Warning>) -> Option<ThinkingLev
 }
 
 fn session_choice(raw: &RawArgs) -> Result<SessionFlags, AppError> {
-    let source = match (&raw.session_id, &raw.session) {
-        (Some(_), Some(_)) => {
-            return Err(AppError::user("--session-id cannot be combined with --session"));
-        }
-        (Some(_), None) if raw.newest => {
-            return Err(AppError::user("--session-id cannot be combined with --continue"));
-        }
-        (Some(id), None) if check_session_id(id).is_ok() => SessionSource::Exact(id.clone()),
-        (Some(id), None) => {
-            return Err(AppError::user(format!("Invalid session id \"{id}\"")).with_hint(
-                "Letters, digits, '-', '_' and '.' are allowed; the first and last must be a letter or digit.",
-            ));
-        }
-        (None, Some(session)) => SessionSource::Find(session.clone()),
-        (None, None) if raw.newest => SessionSource::Newest,
-        (None, None) => SessionSource::New,
-    };
+    let source = session_source(raw)?;
     let name = raw.name.as_deref().map(str::trim);
     if name.is_some_and(str::is_empty) {
         return Err(AppError::user("--name requires a non-empty value"));
@@ -135,6 +119,41 @@ fn session_choice(raw: &RawArgs) -> Result<SessionFlags, AppError> {
         directory: raw.session_dir.clone(),
         name: name.map(str::to_owned),
     })
+}
+
+fn session_source(raw: &RawArgs) -> Result<SessionSource, AppError> {
+    let refuse = |option: &str, other: &str| {
+        Err(AppError::user(format!("{option} cannot be combined with {other}")))
+    };
+    if let Some(source) = &raw.fork {
+        let others = [
+            (raw.session.is_some(), "--session"),
+            (raw.newest, "--continue"),
+            (raw.no_session, "--no-session"),
+        ];
+        if let Some((_, other)) = others.into_iter().find(|(is_given, _)| *is_given) {
+            return refuse("--fork", other);
+        }
+        let id = raw.session_id.as_deref().map(checked_id).transpose()?;
+        return Ok(SessionSource::Fork { source: source.clone(), id });
+    }
+    match (&raw.session_id, &raw.session) {
+        (Some(_), Some(_)) => refuse("--session-id", "--session"),
+        (Some(_), None) if raw.newest => refuse("--session-id", "--continue"),
+        (Some(id), None) => Ok(SessionSource::Exact(checked_id(id)?)),
+        (None, Some(session)) => Ok(SessionSource::Find(session.clone())),
+        (None, None) if raw.newest => Ok(SessionSource::Newest),
+        (None, None) => Ok(SessionSource::New),
+    }
+}
+
+fn checked_id(id: &str) -> Result<String, AppError> {
+    if check_session_id(id).is_ok() {
+        return Ok(id.to_owned());
+    }
+    Err(AppError::user(format!("Invalid session id \"{id}\"")).with_hint(
+        "Letters, digits, '-', '_' and '.' are allowed; the first and last must be a letter or digit.",
+    ))
 }
 
 fn tool_flags(raw: &RawArgs) -> Result<ToolFlags, AppError> {

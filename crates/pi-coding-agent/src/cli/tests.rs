@@ -5,8 +5,8 @@ use super::*;
 use crate::tool_selection::{ToolBase, ToolList};
 use crate::workspace::SessionSource;
 
-const PIPES: Terminals = Terminals { stdin: false, stdout: false };
-const TERMINAL: Terminals = Terminals { stdin: true, stdout: true };
+const PIPES: Terminals = Terminals { stdin: false, stdout: false, stderr: false };
+const TERMINAL: Terminals = Terminals { stdin: true, stdout: true, stderr: true };
 
 fn parse_words(words: &[&str], terminals: Terminals) -> Result<Invocation, AppError> {
     let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -82,6 +82,11 @@ fn errors_name_what_is_wrong() {
             "--session-id cannot be combined with --session",
         ),
         (&["--session-id", "a", "-c"], "--session-id cannot be combined with --continue"),
+        (&["--fork"], "--fork requires a value"),
+        (&["--fork", "a", "--session", "b"], "--fork cannot be combined with --session"),
+        (&["--fork", "a", "-c"], "--fork cannot be combined with --continue"),
+        (&["--fork", "a", "--no-session"], "--fork cannot be combined with --no-session"),
+        (&["--fork", "a", "--session-id", "a b"], "Invalid session id \"a b\""),
         (
             &["--tools", "a,+b"],
             "--tools: plain tool names cannot be mixed with +name or -name entries",
@@ -105,7 +110,6 @@ fn missing_features_are_refused_by_name() {
         "--export",
         "-r",
         "--resume",
-        "--fork",
     ] {
         let text = format!("This build of pi does not have the option {option} yet");
         assert_eq!(error(&[option, "x"]), text);
@@ -130,7 +134,7 @@ fn switches_for_absent_things_are_accepted() {
 
 #[test]
 fn the_mode_follows_options_and_terminals() {
-    let half = Terminals { stdin: true, stdout: false };
+    let half = Terminals { stdin: true, stdout: false, stderr: true };
     for (words, terminals, expected) in [
         (&["x"][..], PIPES, Mode::Print),
         (&["x"], half, Mode::Print),
@@ -270,6 +274,11 @@ fn the_session_source_follows_the_flags() {
         (&["--session", "ab"], SessionSource::Find("ab".into())),
         (&["--session", "ab", "-c"], SessionSource::Find("ab".into())),
         (&["--session-id", "a.b_c-1"], SessionSource::Exact("a.b_c-1".into())),
+        (&["--fork", "ab"], SessionSource::Fork { source: "ab".into(), id: None }),
+        (
+            &["--fork", "ab", "--session-id", "cd"],
+            SessionSource::Fork { source: "ab".into(), id: Some("cd".into()) },
+        ),
     ] {
         assert_eq!(options(words).session.source, expected, "{words:?}");
     }

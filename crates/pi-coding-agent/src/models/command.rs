@@ -7,9 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use pi_agent::env::ProcessGroups;
 use pi_ai::auth::{CommandError, CommandRunner, Environment, Secret};
-
-use crate::tools::shell::ProcessGroups;
 
 /// Longest a command may take. A password manager may have to ask its owner first.
 const TIME_LIMIT: Duration = Duration::from_secs(30);

@@ -76,12 +76,12 @@ mod tests {
 
     use pi_agent::AgentMessage;
     use pi_agent::agent::{Agent, AgentConfig};
+    use pi_agent::env::ProcessGroups;
     use pi_ai::auth::{Credentials, Environment, KeyResolver};
     use pi_ai::{InputBlock, Protocols, StopReason};
 
     use super::*;
     use crate::models::{ModelsConfig, ShellCommands};
-    use crate::tools::shell::ProcessGroups;
 
     #[tokio::test]
     async fn an_abort_does_not_wait_for_the_command_that_prints_the_key() {

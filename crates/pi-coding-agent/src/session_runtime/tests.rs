@@ -62,7 +62,11 @@ async fn cleared_messages_come_back() {
 #[tokio::test]
 async fn an_aborted_conversation_goes_on_and_a_stopped_one_says_so() {
     let bed = Bed::new();
-    bed.scripted.push(FauxTurn::tool_call("c", "bash", serde_json::json!({"command": "sleep 60"})));
+    bed.scripted.push(FauxTurn::tool_call(
+        "c",
+        "bash",
+        serde_json::json!({"command": "/bin/sleep 60"}),
+    ));
     bed.scripted.push("Again.");
     let agent = opened(&bed).await;
     let running = tokio::spawn({

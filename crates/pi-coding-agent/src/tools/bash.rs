@@ -6,15 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pi_agent::env::{
+    EnvError, EnvErrorKind, ExecutionEnv, LeaderExit, Operation, ProcessCommand, ProcessEnd,
+    ProcessEvent,
+};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use serde_json::{Map, Number, Value, json};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::output::OutputLog;
-use super::shell::{self, OutputSink, ShellCommand, ShellEnd};
+use super::shell;
 use super::truncate::TruncationResult;
-use super::{SessionVariables, ToolContext, arguments, blocking, definition};
+use super::{SessionVariables, ToolContext, arguments, definition};
 use crate::env::registry;
 
 /// Runs a shell command and gives the end of its output.
@@ -50,27 +55,28 @@ impl BashTool {
         &self,
         script: String,
         timeout: Option<Duration>,
-    ) -> Result<ShellCommand, ToolError> {
+    ) -> Result<ProcessCommand, ToolError> {
         let context = &self.context;
         let environment = self.environment();
-        let search_path = environment.get(OsStr::new("PATH")).cloned();
-        let known = Arc::clone(context);
-        let shell = blocking(move || {
-            let setting = known.shell_path.as_deref();
-            shell::find_shell(setting, &known.cwd, known.home(), search_path.as_deref())
-                .map_err(|error| ToolError::new(error.to_string()))
-        });
-        let shell = shell.await?;
+        let search_path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let shell = shell::find_shell(&*context.env, context.shell_path.as_deref(), search_path);
+        let shell = shell.await.map_err(|error| ToolError::new(error.to_string()))?;
         let script = match &context.shell_command_prefix {
             Some(prefix) => format!("{prefix}\n{script}"),
             None => script,
         };
-        let environment = environment.into_iter().collect();
-        Ok(ShellCommand { shell, script, cwd: context.cwd.clone(), environment, timeout })
+        Ok(ProcessCommand {
+            program: shell,
+            arguments: vec!["-c".into(), script.into()],
+            cwd: context.env.cwd().to_owned(),
+            environment,
+            timeout,
+        })
     }
 
     fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut variables = shell::environment(&self.context.environment, &self.context.agent_dir);
+        let mut variables =
+            shell::environment(self.context.env.environment(), &self.context.agent_dir);
         let SessionVariables { session_id, session_file, provider, model, reasoning_level } =
             self.context.session.variables();
         // Those of a pi that runs this one would be wrong.
@@ -116,22 +122,65 @@ impl Tool for BashTool {
             let timeout = seconds.map(checked_timeout).transpose()?;
             let command = self.command(script, timeout).await?;
             (call.on_update)(ToolOutput::default());
-            let mut updates = Updates::new(OutputLog::new(&self.context.temp_dir), call.on_update);
+            let env = &self.context.env;
+            let mut updates = Updates::new(OutputLog::new(Arc::clone(env)), call.on_update);
             let started = Instant::now();
-            let end =
-                shell::run(&command, &self.context.processes, &call.cancel, &mut updates).await;
+            let end = run(&**env, command, call.cancel, &mut updates).await;
             let log = updates.finish().await;
-            let end = end.map_err(|error| ToolError::new(error.to_string()))?;
+            let end = end?;
             let report = Report::new(&log);
             match end {
-                ShellEnd::Exited(code) => Ok(report.exited(&log, code, started.elapsed())),
-                ShellEnd::TimedOut(shell) => {
+                ProcessEnd::Exited(code) => Ok(report.exited(&log, code, started.elapsed())),
+                ProcessEnd::TimedOut(shell) => {
                     Err(report.stopped(&timed_out(seconds.unwrap_or_default(), shell)))
                 }
-                ShellEnd::Aborted => Err(report.stopped("Command aborted")),
+                ProcessEnd::Aborted => Err(report.stopped("Command aborted")),
             }
         })
     }
+}
+
+/// Runs a command to its end.
+async fn run(
+    env: &dyn ExecutionEnv,
+    command: ProcessCommand,
+    cancel: CancellationToken,
+    updates: &mut Updates,
+) -> Result<ProcessEnd, ToolError> {
+    let mut process = match env.spawn(command, cancel).await {
+        Ok(process) => process,
+        Err(error) if error.kind == EnvErrorKind::Aborted => return Ok(ProcessEnd::Aborted),
+        Err(error) => return Err(not_started(&error)),
+    };
+    loop {
+        tokio::select! {
+            event = process.next() => match event {
+                ProcessEvent::Output(chunk) => updates.push(chunk).await,
+                ProcessEvent::Ended(end) => return Ok(end),
+            },
+            () = until(updates.wake_at()) => updates.send(),
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn not_started(error: &EnvError) -> ToolError {
+    let (path, cause) = (error.path.display(), error.cause());
+    ToolError::new(match (error.operation, error.kind) {
+        (Operation::ChangeDirectory, EnvErrorKind::NotFound) => {
+            format!("Working directory does not exist: {path}")
+        }
+        (Operation::ChangeDirectory, _) => {
+            format!("Cannot use the working directory {path}: {cause}")
+        }
+        _ => format!("Could not start {path}: {cause}"),
+    })
 }
 
 /// Seconds: the most a timer of Node.js can wait, so that a value that works here works there.
@@ -148,10 +197,10 @@ fn checked_timeout(seconds: f64) -> Result<Duration, ToolError> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-fn timed_out(seconds: f64, shell: Option<(i32, Duration)>) -> String {
+fn timed_out(seconds: f64, shell: Option<LeaderExit>) -> String {
     let text = format!("Command timed out after {seconds} seconds");
     match shell {
-        Some((code, after)) => format!(
+        Some(LeaderExit { code, after }) => format!(
             "{text}. The shell exited with code {code} after {} seconds, but background processes \
              it started kept writing output until the timeout.",
             tenths(after)
@@ -241,6 +290,19 @@ impl Updates {
         Self { log, on_update, last: None, news: false }
     }
 
+    async fn push(&mut self, chunk: &[u8]) {
+        self.log.push(chunk).await;
+        self.news = true;
+        if self.last.is_none_or(|last| last.elapsed() >= UPDATE_PAUSE) {
+            self.send();
+        }
+    }
+
+    /// When [`Self::send`] wants to be called next.
+    fn wake_at(&self) -> Option<Instant> {
+        self.last.filter(|_| self.news).map(|last| last + UPDATE_PAUSE)
+    }
+
     fn send(&mut self) {
         let tail = self.log.tail();
         let details = if tail.truncated { details(&self.log, &tail) } else { json!({}) };
@@ -260,27 +322,6 @@ impl Updates {
             self.send();
         }
         self.log
-    }
-}
-
-impl OutputSink for Updates {
-    async fn push(&mut self, chunk: &[u8]) {
-        if chunk.is_empty() {
-            return;
-        }
-        self.log.push(chunk).await;
-        self.news = true;
-        if self.last.is_none_or(|last| last.elapsed() >= UPDATE_PAUSE) {
-            self.send();
-        }
-    }
-
-    fn wake_at(&self) -> Option<Instant> {
-        self.last.filter(|_| self.news).map(|last| last + UPDATE_PAUSE)
-    }
-
-    fn wake(&mut self) {
-        self.send();
     }
 }
 

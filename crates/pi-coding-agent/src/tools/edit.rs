@@ -1,18 +1,16 @@
 //! The tool that replaces exact pieces of a file.
 
-use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_agent::env::{EnvError, EnvErrorKind, ExecutionEnv};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::mutation_queue::MutationQueue;
-use super::replace_file::replace_file;
-use super::{ToolContext, aborted, arguments, blocking, definition, errno};
+use super::{ToolContext, aborted, arguments, blocking, definition, to_the_end};
 use diff::EditDiff;
 use matching::{Edit, Splice};
 use text::FileText;
@@ -102,19 +100,16 @@ impl Tool for EditTool {
             let edits = read_edits(&call.arguments)?;
             let target = self.context.resolve(&given);
             let turn = self.queue.join(&target);
-            Ok((given, edits, target, turn))
+            Ok((Request { given, target, edits, cancel: call.cancel.clone() }, turn))
         });
         Box::pin(async move {
-            let (given, edits, target, mut turn) = prepared?;
+            let (request, mut turn) = prepared?;
             call.cancel.run_until_cancelled(turn.wait()).await.ok_or_else(aborted)?;
-            let cancel = call.cancel.clone();
+            let env = Arc::clone(&self.context.env);
             // Once begun, a write is not given up half way: the turn ends with the write itself.
-            blocking(move || {
+            to_the_end(async move {
                 let _turn = turn;
-                if cancel.is_cancelled() {
-                    return Err(aborted());
-                }
-                edit(&given, &target, &edits, || cancel.is_cancelled())
+                request.run(&*env).await
             })
             .await
         })
@@ -143,51 +138,69 @@ fn read_edits(arguments: &Map<String, Value>) -> Result<Vec<Edit>, ToolError> {
         .collect()
 }
 
-fn edit(
-    given: &str,
-    target: &Path,
-    edits: &[Edit],
-    cancelled: impl Fn() -> bool,
-) -> Result<ToolOutput, ToolError> {
-    let failed = |error: io::Error| {
-        let code = errno::code(&error);
-        match code {
-            "EISDIR" => ToolError::new("EISDIR: illegal operation on a directory, read"),
-            _ => ToolError::new(format!("Could not edit file: {given}. Error code: {code}.")),
+struct Request {
+    /// The path as the model wrote it.
+    given: String,
+    target: PathBuf,
+    edits: Vec<Edit>,
+    cancel: CancellationToken,
+}
+
+impl Request {
+    async fn run(self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
+        let Self { given, target, edits, cancel } = self;
+        let check = || if cancel.is_cancelled() { Err(aborted()) } else { Ok(()) };
+        check()?;
+        let read = env.read_file(&target, u64::MAX).await;
+        let (bytes, seen) = read.map_err(|error| failed(&error, &given))?;
+        let count = edits.len();
+        let (edited, given) =
+            blocking(move || Ok((edited(&given, &bytes, &edits)?, given))).await?;
+        check()?;
+        let written = env.replace(&target, edited.content, Some(seen.version)).await;
+        written.map_err(|error| failed(&error, &given))?;
+        let EditDiff { display, patch, first_changed_line } = edited.diff;
+        Ok(ToolOutput {
+            details: Some(json!({
+                "diff": display, "patch": patch, "firstChangedLine": first_changed_line,
+            })),
+            ..ToolOutput::text(format!("Successfully replaced {count} block(s) in {given}."))
+        })
+    }
+}
+
+fn failed(error: &EnvError, given: &str) -> ToolError {
+    let code = match error.kind {
+        EnvErrorKind::IsDirectory => {
+            return ToolError::new("EISDIR: illegal operation on a directory, read");
         }
+        EnvErrorKind::Changed => {
+            return ToolError::new(format!(
+                "Could not edit file: {given}. It changed on disk in the meantime. Read it again."
+            ));
+        }
+        // What other programs say to one that wants to edit a device.
+        EnvErrorKind::NotRegularFile => "EINVAL",
+        kind => kind.code().unwrap_or("EIO"),
     };
-    let (bytes, seen) = read_with_state(target).map_err(failed)?;
-    let file = FileText::new(&bytes);
+    ToolError::new(format!("Could not edit file: {given}. Error code: {code}."))
+}
+
+/// A file after its edits.
+struct Edited {
+    content: Vec<u8>,
+    diff: EditDiff,
+}
+
+fn edited(given: &str, bytes: &[u8], edits: &[Edit]) -> Result<Edited, ToolError> {
+    let file = FileText::new(bytes);
     let splices = matching::find(&file, edits).map_err(|problem| problem.in_file(given))?;
     if splices.is_empty() {
         return Err(matching::no_change(given, edits.len()));
     }
-    let content = spliced(&bytes, &file, &splices);
-    let EditDiff { display, patch, first_changed_line } =
-        diff::describe(given, file.normalised(), &splices);
-    if cancelled() {
-        return Err(aborted());
-    }
-    let mut changed_meanwhile = false;
-    let written = replace_file(target, &content, || {
-        changed_meanwhile = fs::metadata(target).map(|now| FileState::of(&now) != seen)?;
-        if changed_meanwhile {
-            return Err(io::Error::other("changed meanwhile"));
-        }
-        Ok(())
-    });
-    if changed_meanwhile {
-        return Err(ToolError::new(format!(
-            "Could not edit file: {given}. It changed on disk in the meantime. Read it again."
-        )));
-    }
-    written.map_err(failed)?;
-    Ok(ToolOutput {
-        details: Some(json!({
-            "diff": display, "patch": patch, "firstChangedLine": first_changed_line,
-        })),
-        ..ToolOutput::text(format!("Successfully replaced {} block(s) in {given}.", edits.len()))
-    })
+    let content = spliced(bytes, &file, &splices);
+    let diff = diff::describe(given, file.normalised(), &splices);
+    Ok(Edited { content, diff })
 }
 
 /// The new file: replacements put in, every other byte as it was.
@@ -202,38 +215,6 @@ fn spliced(bytes: &[u8], file: &FileText<'_>, splices: &[Splice]) -> Vec<u8> {
     }
     out.extend_from_slice(bytes.get(done..).unwrap_or_default());
     out
-}
-
-fn read_with_state(target: &Path) -> io::Result<(Vec<u8>, FileState)> {
-    let before = fs::metadata(target)?;
-    if before.is_dir() {
-        return Err(rustix::io::Errno::ISDIR.into());
-    }
-    if !before.is_file() {
-        // Reading a pipe or a device may never end.
-        return Err(rustix::io::Errno::INVAL.into());
-    }
-    Ok((fs::read(target)?, FileState::of(&before)))
-}
-
-/// What tells one state of a file from another.
-#[derive(Debug, PartialEq, Eq)]
-struct FileState {
-    file: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileState {
-    fn of(file: &Metadata) -> Self {
-        Self {
-            file: (file.dev(), file.ino()),
-            size: file.size(),
-            modified: (file.mtime(), file.mtime_nsec()),
-            changed: (file.ctime(), file.ctime_nsec()),
-        }
-    }
 }
 
 #[cfg(test)]

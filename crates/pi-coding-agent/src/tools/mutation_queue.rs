@@ -1,67 +1,61 @@
 //! Calls that change one file run one after another, in the order they were asked for.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
-
-use super::path::real_path;
+use pi_agent::env::ExecutionEnv;
+use tokio::sync::Notify;
 
 /// One waiting line per real file. Clones share the lines.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct MutationQueue {
-    lines: Arc<Mutex<Lines>>,
-}
-
-#[derive(Debug, Default)]
-struct Lines {
-    next_id: u64,
-    by_path: BTreeMap<PathBuf, VecDeque<Waiter>>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Waiter {
-    id: u64,
-    /// Taken when the waiter's turn comes; the first in line has none.
-    call: Option<oneshot::Sender<()>>,
+struct Inner {
+    env: Arc<dyn ExecutionEnv>,
+    places: Mutex<Places>,
+    /// Somebody has left.
+    left: Notify,
+}
+
+/// Everybody who waits or is at work, in the order of joining.
+#[derive(Debug, Default)]
+struct Places {
+    next_id: u64,
+    by_id: BTreeMap<u64, Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    /// Which file that is. Found out by the first who must know; there is no time to when joining.
+    real: Option<PathBuf>,
 }
 
 impl MutationQueue {
+    /// `env` says which paths are one file.
+    pub fn new(env: Arc<dyn ExecutionEnv>) -> Self {
+        let inner = Inner { env, places: Mutex::default(), left: Notify::new() };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// Joins the line of `path`. The place is taken now, not when [`Turn::wait`] is first polled.
     pub fn join(&self, path: &Path) -> Turn {
-        let key = real_path(path);
-        let mut lines = self.lock();
-        let id = lines.next_id;
-        lines.next_id += 1;
-        let line = lines.by_path.entry(key.clone()).or_default();
-        let (call, called) = if line.is_empty() {
-            (None, None)
-        } else {
-            let (call, called) = oneshot::channel();
-            (Some(call), Some(called))
-        };
-        line.push_back(Waiter { id, call });
-        drop(lines);
-        Turn { queue: self.clone(), key, id, called }
+        let mut places = self.inner.places();
+        let id = places.next_id;
+        places.next_id += 1;
+        places.by_id.insert(id, Place { path: path.to_owned(), real: None });
+        drop(places);
+        Turn { queue: self.clone(), id }
     }
+}
 
-    fn leave(&self, key: &Path, id: u64) {
-        let mut lines = self.lock();
-        let Some(line) = lines.by_path.get_mut(key) else {
-            return;
-        };
-        line.retain(|waiter| waiter.id != id);
-        if let Some(call) = line.front_mut().and_then(|first| first.call.take()) {
-            _ = call.send(());
-        }
-        if line.is_empty() {
-            lines.by_path.remove(key);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+impl Inner {
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,55 +63,109 @@ impl MutationQueue {
 #[derive(Debug)]
 pub struct Turn {
     queue: MutationQueue,
-    key: PathBuf,
     id: u64,
-    called: Option<oneshot::Receiver<()>>,
 }
 
 impl Turn {
-    /// Waits until everyone before is done.
+    /// Waits until everyone before is done with the file.
     pub async fn wait(&mut self) {
-        if let Some(called) = &mut self.called {
-            // The sender lives as long as this place in line does.
-            _ = called.await;
+        let Inner { env, left, .. } = &*self.queue.inner;
+        loop {
+            let somebody_leaves = left.notified();
+            let standing = self.queue.inner.places().standing(self.id);
+            match standing {
+                Standing::First => return,
+                Standing::Behind => somebody_leaves.await,
+                // The one whose path it is may not have been polled yet, and nobody waits for that.
+                Standing::Unclear { id, path } => {
+                    let real = env.real_path(&path).await.unwrap_or(path);
+                    self.queue.inner.places().settle(id, real);
+                }
+            }
         }
-        self.called = None;
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.queue.leave(&self.key, self.id);
+        self.queue.inner.places().by_id.remove(&self.id);
+        self.queue.inner.left.notify_waiters();
+    }
+}
+
+enum Standing {
+    First,
+    /// Somebody before has the same file.
+    Behind,
+    /// It must be known first which file this one means.
+    Unclear {
+        id: u64,
+        path: PathBuf,
+    },
+}
+
+impl Places {
+    fn standing(&self, id: u64) -> Standing {
+        let mut before = self.by_id.range(..id).peekable();
+        let (Some(mine), Some(_)) = (self.by_id.get(&id), before.peek()) else {
+            return Standing::First;
+        };
+        let Some(real) = &mine.real else {
+            return Standing::Unclear { id, path: mine.path.clone() };
+        };
+        for (id, place) in before {
+            match &place.real {
+                None => return Standing::Unclear { id: *id, path: place.path.clone() },
+                Some(other) if other == real => return Standing::Behind,
+                Some(_) => {}
+            }
+        }
+        Standing::First
+    }
+
+    /// The first answer stays.
+    fn settle(&mut self, id: u64, real: PathBuf) {
+        if let Some(place) = self.by_id.get_mut(&id) {
+            place.real.get_or_insert(real);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
+    use std::time::Duration;
 
     use super::*;
+    use crate::tools::testing::Bed;
 
-    fn ready(turn: &mut Turn) -> bool {
-        let mut wait = Box::pin(turn.wait());
-        wait.as_mut().now_or_never().is_some()
+    fn queue(bed: &Bed) -> MutationQueue {
+        MutationQueue::new(bed.env())
     }
 
-    #[test]
-    fn one_file_is_served_in_order_of_joining() {
-        let queue = MutationQueue::default();
+    /// Whether its turn comes while nobody leaves.
+    async fn is_called(turn: &mut Turn) -> bool {
+        tokio::time::timeout(Duration::from_millis(200), turn.wait()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn one_file_is_served_in_order_of_joining() {
+        let bed = Bed::new();
+        let queue = queue(&bed);
         let mut first = queue.join(Path::new("/x/a"));
         let second = queue.join(Path::new("/x/a"));
-        let third = queue.join(Path::new("/x/a"));
-        assert!(ready(&mut first));
+        let mut third = queue.join(Path::new("/x/a"));
+        assert!(!is_called(&mut third).await);
+        assert!(is_called(&mut first).await);
         drop(first);
+        assert!(!is_called(&mut third).await);
         drop(second);
-        let mut third = third;
-        assert!(ready(&mut third));
+        assert!(is_called(&mut third).await);
     }
 
     #[tokio::test]
     async fn a_waiter_that_gives_up_does_not_let_others_pass() {
-        let queue = MutationQueue::default();
+        let bed = Bed::new();
+        let queue = queue(&bed);
         let first = queue.join(Path::new("/x/a"));
         let second = queue.join(Path::new("/x/a"));
         let mut third = queue.join(Path::new("/x/a"));
@@ -129,27 +177,39 @@ mod tests {
         waiting.await.unwrap();
     }
 
-    #[test]
-    fn links_share_the_line_of_their_target_and_other_files_do_not_wait() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("real"), "x").unwrap();
-        std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
-        let queue = MutationQueue::default();
-        let mut real = queue.join(&dir.path().join("real"));
-        let mut link = queue.join(&dir.path().join("link"));
-        let mut other = queue.join(&dir.path().join("other"));
-        assert!(ready(&mut real) && ready(&mut other));
-        assert!(link.called.as_mut().is_some_and(|called| called.try_recv().is_err()));
+    #[tokio::test]
+    async fn links_share_the_line_of_their_target_and_other_files_do_not_wait() {
+        let bed = Bed::new();
+        bed.put("real", "x");
+        std::os::unix::fs::symlink("real", bed.path("link")).unwrap();
+        let queue = queue(&bed);
+        let mut link = queue.join(&bed.path("link"));
+        let mut real = queue.join(&bed.path("real"));
+        let mut other = queue.join(&bed.path("other"));
+        // Nobody has asked for the turn of the link yet, and it counts all the same.
+        assert!(is_called(&mut other).await && !is_called(&mut real).await);
+        assert!(is_called(&mut link).await);
+        drop(link);
+        assert!(is_called(&mut real).await);
+    }
+
+    #[tokio::test]
+    async fn who_is_alone_does_not_wait_for_the_disk() {
+        use futures_util::FutureExt as _;
+        let bed = Bed::new();
+        let mut only = queue(&bed).join(Path::new("/x/a"));
+        assert!(only.wait().now_or_never().is_some());
     }
 
     #[test]
-    fn idle_lines_are_forgotten() {
-        let queue = MutationQueue::default();
+    fn those_who_left_are_forgotten() {
+        let bed = Bed::new();
+        let queue = queue(&bed);
         drop(queue.join(Path::new("/x/a")));
         let a = queue.join(Path::new("/x/a"));
         let b = queue.join(Path::new("/x/a"));
         drop(b);
         drop(a);
-        assert!(queue.lock().by_path.is_empty());
+        assert!(queue.inner.places().by_id.is_empty());
     }
 }

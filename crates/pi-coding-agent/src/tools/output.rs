@@ -1,11 +1,10 @@
 //! What a command printed: the end for the model, the ends for programs, all of it in a file.
 //! Bounded in memory whatever is printed.
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tokio::io::AsyncWriteExt as _;
+use pi_agent::env::{EnvError, ExecutionEnv, FileWriter};
 
 use super::truncate::{Limits, Totals, TruncatedBy, TruncationResult, count, format_size, tail_of};
 
@@ -15,7 +14,7 @@ const END: usize = 512 * 1024;
 /// Collects the output of one command.
 #[derive(Debug)]
 pub struct OutputLog {
-    temp_dir: PathBuf,
+    env: Arc<dyn ExecutionEnv>,
     limits: Limits,
     decoder: Utf8Decoder,
     /// The first [`END`] bytes, once there are more than twice as many.
@@ -34,10 +33,7 @@ pub struct OutputLog {
 enum FullOutput {
     /// Not needed so far; the bytes it would hold.
     Pending(Vec<u8>),
-    Open {
-        path: PathBuf,
-        file: tokio::fs::File,
-    },
+    Open(Box<dyn FileWriter>),
     /// Complete.
     Closed(PathBuf),
     /// Could not be written; the reason.
@@ -45,10 +41,10 @@ enum FullOutput {
 }
 
 impl OutputLog {
-    /// The full output goes to a file in `temp_dir` as soon as it is over the default limits.
-    pub fn new(temp_dir: &Path) -> Self {
+    /// The full output goes to a temporary file of `env` as soon as it is over the default limits.
+    pub fn new(env: Arc<dyn ExecutionEnv>) -> Self {
         Self {
-            temp_dir: temp_dir.to_owned(),
+            env,
             limits: Limits::default(),
             decoder: Utf8Decoder::default(),
             head: String::new(),
@@ -72,11 +68,11 @@ impl OutputLog {
         let rest = self.decoder.finish();
         self.take(rest);
         self.store(&[]).await;
-        if let FullOutput::Open { path, file } = &mut self.file {
-            let flushed = file.flush().await;
-            self.file = match flushed {
-                Ok(()) => FullOutput::Closed(std::mem::take(path)),
-                Err(error) => FullOutput::Failed(error.to_string()),
+        if let FullOutput::Open(file) = &mut self.file {
+            let finished = file.finish().await;
+            self.file = match finished {
+                Ok(()) => FullOutput::Closed(file.path().to_owned()),
+                Err(error) => failed(&error),
             };
         }
     }
@@ -90,7 +86,8 @@ impl OutputLog {
     /// The file with the complete output, once there is one.
     pub fn full_output_path(&self) -> Option<&Path> {
         match &self.file {
-            FullOutput::Open { path, .. } | FullOutput::Closed(path) => Some(path),
+            FullOutput::Open(file) => Some(file.path()),
+            FullOutput::Closed(path) => Some(path),
             FullOutput::Pending(_) | FullOutput::Failed(_) => None,
         }
     }
@@ -166,31 +163,31 @@ impl OutputLog {
                     self.append(&bytes).await;
                 }
             }
-            FullOutput::Open { .. } => self.append(chunk).await,
+            FullOutput::Open(_) => self.append(chunk).await,
             FullOutput::Closed(_) | FullOutput::Failed(_) => {}
         }
     }
 
     async fn open(&mut self) {
-        let random = uuid::Uuid::new_v4().as_u64_pair().1;
-        let path = self.temp_dir.join(format!("pi-bash-{random:016x}.log"));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        self.file = match tokio::fs::OpenOptions::from(options).open(&path).await {
-            Ok(file) => FullOutput::Open { path, file },
-            Err(error) => FullOutput::Failed(error.to_string()),
+        self.file = match self.env.temporary_file("pi-bash-", ".log").await {
+            Ok(file) => FullOutput::Open(file),
+            Err(error) => failed(&error),
         };
     }
 
     async fn append(&mut self, bytes: &[u8]) {
-        if let FullOutput::Open { path, file } = &mut self.file
-            && let Err(error) = file.write_all(bytes).await
+        if let FullOutput::Open(file) = &mut self.file
+            && let Err(error) = file.write(bytes).await
         {
             // A part of the output must not pass for all of it.
-            drop(fs::remove_file(path));
-            self.file = FullOutput::Failed(error.to_string());
+            drop(self.env.remove(file.path()).await);
+            self.file = failed(&error);
         }
     }
+}
+
+fn failed(error: &EnvError) -> FullOutput {
+    FullOutput::Failed(error.cause())
 }
 
 /// Decodes a stream cut anywhere.
@@ -249,12 +246,20 @@ fn floor_char_boundary(text: &str, mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+
+    use pi_agent::env::{LocalEnv, LocalEnvConfig};
 
     use super::*;
 
+    fn empty_log(dir: &Path) -> OutputLog {
+        let config = LocalEnvConfig { temp_dir: dir.to_owned(), ..LocalEnvConfig::default() };
+        OutputLog::new(Arc::new(LocalEnv::new(config)))
+    }
+
     async fn log(dir: &Path, chunks: &[&[u8]]) -> OutputLog {
-        let mut log = OutputLog::new(dir);
+        let mut log = empty_log(dir);
         for chunk in chunks {
             log.push(chunk).await;
         }
@@ -289,7 +294,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let all: String = (1..=2001).map(|i| format!("{i}\n")).collect();
         let (first, rest) = all.split_at(8000);
-        let mut log = OutputLog::new(dir.path());
+        let mut log = empty_log(dir.path());
         log.push(first.as_bytes()).await;
         assert_eq!(log.full_output_path(), None);
         log.push(rest.as_bytes()).await;
@@ -331,7 +336,7 @@ mod tests {
         let whole = log(dir.path(), &[&[b'y'; 1 << 20]]).await;
         assert_eq!(whole.ends(), ("y".repeat(1 << 20), false));
 
-        let mut huge = OutputLog::new(dir.path());
+        let mut huge = empty_log(dir.path());
         huge.push(&[b'a'; 524_188]).await;
         for _ in 0..40 {
             huge.push(&[b'b'; 50_000]).await;

@@ -37,24 +37,6 @@ pub fn spellings(path: &Path) -> Vec<PathBuf> {
     candidates.into_iter().filter(|name| name != text).map(PathBuf::from).collect()
 }
 
-/// The path with symbolic links followed, also where the file, or the last folders, do not exist.
-pub fn real_path(path: &Path) -> PathBuf {
-    real_path_within(path, 40)
-}
-
-fn real_path_within(path: &Path, links_left: u8) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return path.to_owned();
-    };
-    match (path.read_link(), links_left.checked_sub(1)) {
-        (Ok(target), Some(left)) => real_path_within(&paths::fold(&parent.join(target)), left),
-        _ => real_path_within(parent, links_left).join(name),
-    }
-}
-
 fn plain_space(c: char) -> char {
     match c {
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
@@ -132,18 +114,5 @@ mod tests {
             [PathBuf::from("/d/at 1.00\u{202f}am.png")]
         );
         assert!(spellings(Path::new("/d/plain.txt")).is_empty());
-    }
-
-    #[test]
-    fn real_path_follows_links_to_files_that_do_not_exist_yet() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        std::fs::create_dir(root.join("real")).unwrap();
-        std::os::unix::fs::symlink("real", root.join("link")).unwrap();
-        std::os::unix::fs::symlink("real/new.txt", root.join("dangling")).unwrap();
-        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
-        assert_eq!(real_path(&root.join("link/a/b.txt")), root.join("real/a/b.txt"));
-        assert_eq!(real_path(&root.join("dangling")), root.join("real/new.txt"));
-        assert_eq!(real_path(&root.join("loop")), root.join("loop"));
     }
 }

@@ -1,19 +1,17 @@
 //! The tool that reads a text file, in pages, or an image.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_agent::env::{EnvError, EnvErrorKind, ExecutionEnv, FileReader};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::image::{self, ImageKind, ImageLimits, PreparedImage};
-use super::truncate::{Limits, TruncatedBy, TruncationResult, format_size, head_of};
-use super::{ToolContext, ToolModel, aborted, arguments, blocking, definition, errno, path};
+use super::truncate::{Limits, TruncatedBy, TruncationResult, count, format_size, head_of};
+use super::{ToolContext, ToolModel, aborted, arguments, blocking, definition, path, refused};
 use window::{Page, Window};
 
 mod window;
@@ -80,10 +78,9 @@ impl Tool for ReadTool {
                 limit: arguments::number(&call.arguments, "limit")?,
                 model: self.context.session.model(),
                 auto_resize: self.context.session.auto_resize_images(),
-                cancel: call.cancel.clone(),
             };
-            // A file system that hangs must not hold the call: the thread is left behind.
-            let work = blocking(move || request.run());
+            // A file system that hangs must not hold the call: what it is at is left behind.
+            let work = request.run(&*self.context.env);
             call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
         })
     }
@@ -98,86 +95,65 @@ struct Request {
     limit: Option<f64>,
     model: ToolModel,
     auto_resize: bool,
-    cancel: CancellationToken,
 }
 
 /// Bytes per read: large enough that counting lines runs at memory speed.
 const CHUNK: usize = 256 * 1024;
 
 impl Request {
-    fn run(&self) -> Result<ToolOutput, ToolError> {
-        let mut file = self.open()?;
-        let mut chunk = vec![0; CHUNK];
-        let first = self.fill(&mut file, &mut chunk)?;
-        let start = chunk.get(..first).unwrap_or_default();
-        match image::sniff(start) {
-            Some(kind) => self.image(kind, file, start.to_vec()),
-            None => self.text(file, chunk, first),
+    async fn run(&self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
+        let file = self.open(env).await?;
+        let start = file.read_at(0, vec![0; CHUNK]).await.map_err(|error| refused(&error))?;
+        match image::sniff(&start) {
+            Some(kind) => self.image(kind, &*file, start).await,
+            None => self.text(&*file, start).await,
         }
     }
 
     /// Opens the file, trying other spellings of a name that is not there.
-    fn open(&self) -> Result<File, ToolError> {
-        let refused =
-            |error: &io::Error, path: &Path| ToolError::new(errno::message(error, "access", path));
-        let missing = match self.open_as(&self.target) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => error,
-            result => return result.map_err(|error| refused(&error, &self.target))?,
+    async fn open(&self, env: &dyn ExecutionEnv) -> Result<Box<dyn FileReader>, ToolError> {
+        let missing = match env.open(&self.target).await {
+            Err(error) if error.kind == EnvErrorKind::NotFound => error,
+            result => return result.map_err(|error| self.not_opened(&error)),
         };
         for path in path::spellings(&self.target) {
-            match self.open_as(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                result => return result.map_err(|error| refused(&error, &path))?,
+            match env.open(&path).await {
+                Err(error) if error.kind == EnvErrorKind::NotFound => {}
+                result => return result.map_err(|error| self.not_opened(&error)),
             }
         }
-        Err(refused(&missing, &self.target))
+        Err(self.not_opened(&missing))
     }
 
-    fn open_as(&self, path: &Path) -> io::Result<Result<File, ToolError>> {
-        let kind = std::fs::metadata(path)?;
-        if kind.is_dir() {
-            return Ok(Err(ToolError::new("EISDIR: illegal operation on a directory, read")));
-        }
-        if !kind.is_file() {
-            // Reading a pipe or a device may never end.
-            let text = format!("Not a regular file: {}. Use bash to read it.", self.given);
-            return Ok(Err(ToolError::new(text)));
-        }
-        File::open(path).map(Ok)
-    }
-
-    /// Reads until `chunk` is full or the file ends; gives the number of bytes.
-    fn fill(&self, file: &mut File, chunk: &mut [u8]) -> Result<usize, ToolError> {
-        let mut filled = 0;
-        while let Some(free) = chunk.get_mut(filled..).filter(|free| !free.is_empty()) {
-            if self.cancel.is_cancelled() {
-                return Err(aborted());
+    fn not_opened(&self, error: &EnvError) -> ToolError {
+        ToolError::new(match error.kind {
+            EnvErrorKind::IsDirectory => {
+                "EISDIR: illegal operation on a directory, read".to_owned()
             }
-            match file.read(free) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(ToolError::new(errno::message(&error, "read", &self.target)));
-                }
+            EnvErrorKind::NotRegularFile => {
+                format!("Not a regular file: {}. Use bash to read it.", self.given)
             }
-        }
-        Ok(filled)
+            _ => error.told_as("access"),
+        })
     }
 
-    fn text(
+    /// `chunk` is the start of the file.
+    async fn text(
         &self,
-        mut file: File,
+        file: &dyn FileReader,
         mut chunk: Vec<u8>,
-        first: usize,
     ) -> Result<ToolOutput, ToolError> {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
         let end = self.limit.map(|limit| start + limit.max(0.0));
         let mut window = Window::new(whole(start), end.map(whole));
-        let mut filled = first;
-        while filled > 0 {
-            window.feed(chunk.get(..filled).unwrap_or_default());
-            filled = self.fill(&mut file, &mut chunk)?;
+        let mut read = 0;
+        loop {
+            window.feed(&chunk);
+            if chunk.len() < CHUNK {
+                break;
+            }
+            read += count(chunk.len());
+            chunk = file.read_at(read, chunk).await.map_err(|error| refused(&error))?;
         }
         let page = window.finish();
         if whole(start) >= page.file_lines {
@@ -230,21 +206,22 @@ impl Request {
         text_output(text, Some(cut))
     }
 
-    fn image(
+    /// `bytes` are the start of the file.
+    async fn image(
         &self,
         kind: ImageKind,
-        mut file: File,
+        file: &dyn FileReader,
         mut bytes: Vec<u8>,
     ) -> Result<ToolOutput, ToolError> {
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            match self.fill(&mut file, &mut chunk)? {
-                0 => break,
-                n => bytes.extend_from_slice(chunk.get(..n).unwrap_or_default()),
-            }
+        let mut is_last = bytes.len() < CHUNK;
+        while !is_last {
+            let more = file.read_at(count(bytes.len()), vec![0; CHUNK]).await;
+            let more = more.map_err(|error| refused(&error))?;
+            is_last = more.len() < CHUNK;
+            bytes.extend_from_slice(&more);
         }
-        let limits = ImageLimits::new(self.model.image_resize.as_ref());
-        let prepared = image::prepare(bytes, kind, self.auto_resize.then_some(limits));
+        let limits = self.auto_resize.then(|| ImageLimits::new(self.model.image_resize.as_ref()));
+        let prepared = blocking(move || Ok(image::prepare(bytes, kind, limits))).await?;
         Ok(self.image_output(prepared))
     }
 

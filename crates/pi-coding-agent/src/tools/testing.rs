@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools};
+
+mod elsewhere;
+
+pub(crate) use elsewhere::Elsewhere;
 
 /// Folders of one test; gone with it.
 pub(crate) struct Bed {
@@ -17,7 +22,7 @@ pub(crate) struct Bed {
     pub shell: Option<String>,
     pub cwd: Option<PathBuf>,
     pub environment: Vec<(&'static str, String)>,
-    pub processes: super::shell::ProcessGroups,
+    pub processes: ProcessGroups,
 }
 
 #[derive(Debug, Clone)]
@@ -58,7 +63,7 @@ impl Bed {
             shell: None,
             cwd: None,
             environment: vec![("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned())],
-            processes: super::shell::ProcessGroups::default(),
+            processes: ProcessGroups::default(),
         }
     }
 
@@ -79,27 +84,39 @@ impl Bed {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    pub(crate) fn context(&self) -> Arc<ToolContext> {
+    pub(crate) fn env(&self) -> Arc<LocalEnv> {
         let root = self.root();
-        Arc::new(ToolContext {
+        let variable = |(name, value): &(&str, String)| ((*name).into(), value.clone().into());
+        Arc::new(LocalEnv::new(LocalEnvConfig {
             cwd: self.cwd.clone().unwrap_or_else(|| root.join("work")),
             home: Some(root.join("home")),
-            environment: self
-                .environment
-                .iter()
-                .map(|(name, value)| ((*name).into(), value.clone().into()))
-                .collect(),
-            agent_dir: root.join("agent"),
             temp_dir: root.join("tmp"),
+            environment: self.environment.iter().map(variable).collect(),
+            processes: self.processes.clone(),
+        }))
+    }
+
+    pub(crate) fn context(&self) -> Arc<ToolContext> {
+        self.context_in(self.env())
+    }
+
+    fn context_in(&self, env: Arc<dyn ExecutionEnv>) -> Arc<ToolContext> {
+        Arc::new(ToolContext {
+            env,
+            agent_dir: self.root().join("agent"),
             shell_path: self.shell.clone(),
             shell_command_prefix: self.prefix.clone(),
-            processes: self.processes.clone(),
             session: Arc::new(self.session.clone()),
         })
     }
 
     pub(crate) fn tools(&self) -> Tools {
         Tools(builtin_tools(&self.context()))
+    }
+
+    /// Tools whose files and processes are those of `env`.
+    pub(crate) fn tools_in(&self, env: Arc<dyn ExecutionEnv>) -> Tools {
+        Tools(builtin_tools(&self.context_in(env)))
     }
 
     /// One call with fresh tools.

@@ -1,16 +1,15 @@
 //! The tool that creates or overwrites a file.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_agent::env::{EnvError, ExecutionEnv};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::json;
 
 use super::mutation_queue::MutationQueue;
-use super::replace_file::replace_file;
-use super::{ToolContext, aborted, arguments, blocking, definition, errno};
+use super::{ToolContext, aborted, arguments, definition, refused, to_the_end};
 
 /// Creates or overwrites a file, bytes as given.
 #[derive(Debug)]
@@ -72,10 +71,12 @@ impl Tool for WriteTool {
             if call.cancel.is_cancelled() {
                 return Err(aborted());
             }
+            let env = Arc::clone(&self.context.env);
             // Once begun, a write is not given up half way: the turn ends with the write itself.
-            blocking(move || {
+            to_the_end(async move {
                 let _turn = turn;
-                write(&target, &content)
+                let written = write(&*env, &target, content).await;
+                written.map_err(|error| refused(&error))
             })
             .await?;
             Ok(ToolOutput::text(format!("Successfully wrote to {given}")))
@@ -83,13 +84,11 @@ impl Tool for WriteTool {
     }
 }
 
-fn write(target: &Path, content: &str) -> Result<(), ToolError> {
+async fn write(env: &dyn ExecutionEnv, target: &Path, content: String) -> Result<(), EnvError> {
     if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent)
-            .map_err(|error| ToolError::new(errno::message(&error, "mkdir", parent)))?;
+        env.make_dirs(parent).await?;
     }
-    replace_file(target, content.as_bytes(), || Ok(()))
-        .map_err(|error| ToolError::new(errno::message(&error, "open", target)))
+    env.replace(target, content.into_bytes(), None).await
 }
 
 #[cfg(test)]

@@ -82,4 +82,11 @@ pub enum SessionSource {
     Find(String),
     /// Exactly this id: opened when it exists here, else created.
     Exact(String),
+    /// A new one with everything that is in another of any directory.
+    Fork {
+        /// A path, an id or the beginning of an id.
+        source: String,
+        /// The id of the new one, if it is to have a certain one.
+        id: Option<String>,
+    },
 }

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{
-    Found, Session, SessionDir, SessionError, looks_like_path, new_session_id,
-};
+use pi_agent::session::{Found, Session, SessionDir, fork_file, looks_like_path, new_session_id};
 
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -28,7 +26,41 @@ pub(super) fn directory(
     }
 }
 
-/// Opens or makes the session; a new one belongs to `cwd`.
+/// What the words for a session lead to.
+#[derive(Debug)]
+pub enum FoundSession {
+    /// It is open.
+    Ready(Box<Session>),
+    /// Its id was found, but it belongs to another directory: somebody has to say what they want.
+    /// It can be forked, with [`SessionSource::Fork`] and its path.
+    Elsewhere(Found),
+}
+
+impl FoundSession {
+    fn ready_with(session: Session) -> Self {
+        Self::Ready(Box::new(session))
+    }
+
+    /// The session, if there is nothing to ask.
+    ///
+    /// # Errors
+    /// There is.
+    pub(super) fn ready(self) -> Result<Session, AppError> {
+        match self {
+            Self::Ready(session) => Ok(*session),
+            Self::Elsewhere(found) => Err(AppError::user(format!(
+                "Session {} belongs to another directory: {}",
+                found.header.id, found.header.cwd
+            ))
+            .with_hint(format!(
+                "Run pi there, or name the file: pi --session {}",
+                found.path.display()
+            ))),
+        }
+    }
+}
+
+/// Opens, forks or makes the session; a new one belongs to `cwd`.
 ///
 /// # Errors
 /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
@@ -38,63 +70,133 @@ pub(super) fn open(
     env: &Env,
     cwd: &Path,
     warnings: &Warnings,
-) -> Result<Session, AppError> {
+) -> Result<FoundSession, AppError> {
+    let place = Place { dir, env, cwd, warnings };
     let id = match &choice.source {
         SessionSource::Exact(id) => Some(id.clone()),
-        SessionSource::New | SessionSource::Newest | SessionSource::Find(_) => None,
+        SessionSource::New
+        | SessionSource::Newest
+        | SessionSource::Find(_)
+        | SessionSource::Fork { .. } => None,
     };
-    if choice.in_memory {
+    let session = if choice.in_memory {
         let id = id.unwrap_or_else(new_session_id);
-        return Session::in_memory(cwd, id).map_err(|error| failed(&error));
+        Session::in_memory(cwd, id).map_err(|error| failed(&error))
+    } else {
+        match &choice.source {
+            SessionSource::New => place.create(new_session_id()),
+            SessionSource::Newest => place.newest(),
+            SessionSource::Exact(id) => place.exact(id),
+            SessionSource::Find(text) => return place.find(text),
+            SessionSource::Fork { source, id } => place.fork(source, id.clone()),
+        }
+    };
+    session.map(FoundSession::ready_with)
+}
+
+/// Where sessions are looked for and made.
+struct Place<'a> {
+    dir: &'a SessionDir,
+    env: &'a Env,
+    cwd: &'a Path,
+    warnings: &'a Warnings,
+}
+
+impl Place<'_> {
+    fn create(&self, id: String) -> Result<Session, AppError> {
+        let folder = self.dir.for_cwd(self.cwd);
+        Session::create(&folder, self.cwd, id, None).map_err(|error| failed(&error))
     }
-    let create =
-        |id| Session::create(&dir.for_cwd(cwd), cwd, id, None).map_err(|error| failed(&error));
-    match &choice.source {
-        SessionSource::New => create(new_session_id()),
-        SessionSource::Newest => match dir.newest(cwd) {
-            Some(found) => open_file(&found.path, cwd, warnings),
-            None => create(new_session_id()),
-        },
-        SessionSource::Exact(id) => match dir.by_exact_id(id, cwd) {
-            Some(found) => open_file(&found.path, cwd, warnings),
+
+    fn newest(&self) -> Result<Session, AppError> {
+        let newest = self.dir.newest(self.cwd);
+        self.warnings.extend(newest.damaged.iter().map(|path| damaged(path)));
+        match newest.found {
+            Some(found) => self.open_file(&found.path),
+            None => self.create(new_session_id()),
+        }
+    }
+
+    fn exact(&self, id: &str) -> Result<Session, AppError> {
+        match self.dir.by_exact_id(id, self.cwd) {
+            Some(found) => self.open_file(&found.path),
             None => {
-                warnings.push(Warning::new(format!("Session \"{id}\" is new")));
-                create(id.clone())
+                self.warnings.push(Warning::new(format!("Session \"{id}\" is new")));
+                self.create(id.to_owned())
             }
-        },
-        SessionSource::Find(text) => find(text, dir, env, cwd, warnings),
+        }
+    }
+
+    /// A path or an id. A path that does not exist yet becomes a new session there.
+    fn find(&self, text: &str) -> Result<FoundSession, AppError> {
+        let path: PathBuf = self.env.resolve_path(self.cwd, text);
+        let session = if path.is_file() {
+            self.open_file(&path)
+        } else if looks_like_path(text) {
+            Session::create_at(path, self.cwd, new_session_id()).map_err(|error| failed(&error))
+        } else {
+            let found = self.by_id(text)?;
+            if !found.is_here {
+                return Ok(FoundSession::Elsewhere(found));
+            }
+            self.open_file(&found.path)
+        };
+        session.map(FoundSession::ready_with)
+    }
+
+    /// A path or an id, of any directory; everything in it goes to a new session of this one.
+    fn fork(&self, text: &str, id: Option<String>) -> Result<Session, AppError> {
+        let path = self.env.resolve_path(self.cwd, text);
+        let source =
+            if path.is_file() || looks_like_path(text) { path } else { self.by_id(text)?.path };
+        if let Some(id) = &id
+            && self.dir.by_exact_id(id, self.cwd).is_some()
+        {
+            return Err(AppError::user(format!("Session already exists with id '{id}'")));
+        }
+        let folder = self.dir.for_cwd(self.cwd);
+        let id = id.unwrap_or_else(new_session_id);
+        let (session, diagnostics) =
+            fork_file(&source, &folder, self.cwd, id).map_err(|error| failed(&error))?;
+        self.warnings.extend(diagnostics.iter().map(|problem| Warning::new(problem.to_string())));
+        Ok(session)
+    }
+
+    /// The one session with this id or beginning of one.
+    fn by_id(&self, text: &str) -> Result<Found, AppError> {
+        let mut found = self.dir.by_id(text, self.cwd);
+        match (found.pop(), found.as_slice()) {
+            (None, _) => Err(AppError::user(format!("No session found matching '{text}'"))),
+            (Some(found), []) => Ok(found),
+            (Some(last), _) => {
+                found.push(last);
+                Err(AppError::user(format!("'{text}' matches {} sessions", found.len()))
+                    .with_hint(format!("Give more of the id:{}", listed(&found))))
+            }
+        }
+    }
+
+    fn open_file(&self, path: &Path) -> Result<Session, AppError> {
+        let (session, diagnostics) =
+            Session::open(path, self.cwd).map_err(|error| failed(&error))?;
+        self.warnings.extend(diagnostics.iter().map(|problem| Warning::new(problem.to_string())));
+        if session.cwd().is_dir() {
+            return Ok(session);
+        }
+        Err(AppError::user(format!(
+            "The directory of this session is gone: {}",
+            session.cwd().display()
+        ))
+        .with_hint(format!(
+            "Session file: {}\nCurrent directory: {}",
+            path.display(),
+            self.cwd.display()
+        )))
     }
 }
 
-/// A path or an id. A path that does not exist yet becomes a new session there.
-fn find(
-    text: &str,
-    dir: &SessionDir,
-    env: &Env,
-    cwd: &Path,
-    warnings: &Warnings,
-) -> Result<Session, AppError> {
-    let path: PathBuf = env.resolve_path(cwd, text);
-    if path.is_file() {
-        return open_file(&path, cwd, warnings);
-    }
-    if looks_like_path(text) {
-        return Session::create_at(path, cwd, new_session_id()).map_err(|error| failed(&error));
-    }
-    match dir.by_id(text, cwd).as_slice() {
-        [] => Err(AppError::user(format!("No session found matching '{text}'"))),
-        [found] if found.is_here => open_file(&found.path, cwd, warnings),
-        [found] => Err(AppError::user(format!(
-            "Session {} belongs to another directory: {}",
-            found.header.id, found.header.cwd
-        ))
-        .with_hint(format!(
-            "Run pi there, or name the file: pi --session {}",
-            found.path.display()
-        ))),
-        several => Err(AppError::user(format!("'{text}' matches {} sessions", several.len()))
-            .with_hint(format!("Give more of the id:{}", listed(several)))),
-    }
+fn damaged(path: &Path) -> Warning {
+    Warning::new(format!("Not continued, its first line is damaged: {}", path.display()))
 }
 
 /// Most sessions named when an id is ambiguous.
@@ -109,23 +211,6 @@ fn listed(several: &[Found]) -> String {
     lines
 }
 
-fn open_file(path: &Path, cwd: &Path, warnings: &Warnings) -> Result<Session, AppError> {
-    let (session, diagnostics) = Session::open(path, cwd).map_err(|error| failed(&error))?;
-    warnings.extend(diagnostics.iter().map(|diagnostic| Warning::new(diagnostic.to_string())));
-    if session.cwd().is_dir() {
-        return Ok(session);
-    }
-    Err(AppError::user(format!(
-        "The directory of this session is gone: {}",
-        session.cwd().display()
-    ))
-    .with_hint(format!(
-        "Session file: {}\nCurrent directory: {}",
-        path.display(),
-        cwd.display()
-    )))
-}
-
-fn failed(error: &SessionError) -> AppError {
+fn failed(error: &dyn std::error::Error) -> AppError {
     AppError::user(error.to_string())
 }

@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod compaction;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod demo;
+#[cfg(test)]
+mod interop;
 #[cfg(test)]
 mod json;
 #[cfg(test)]
@@ -22,5 +26,7 @@ mod secrets;
 mod session_choice;
 #[cfg(test)]
 mod session_files;
+#[cfg(test)]
+mod session_fork;
 #[cfg(test)]
 mod signals;

@@ -79,6 +79,23 @@ async fn continue_looks_at_the_header_for_the_directory() {
 }
 
 #[tokio::test]
+async fn continue_says_which_newer_session_is_damaged() {
+    let bed = talkative().await;
+    let good = new_session(&bed, "good").await;
+    let damaged = new_session(&bed, "damaged").await;
+    let text = std::fs::read_to_string(&damaged).unwrap();
+    std::fs::write(&damaged, text.strip_prefix('{').unwrap()).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(5);
+    std::fs::File::options().append(true).open(&damaged).unwrap().set_modified(later).unwrap();
+    let ended = ok(&bed, &["-c", "-p", "on"]).await;
+    assert_eq!(first_text(&bed), "good");
+    let warning =
+        format!("Warning: Not continued, its first line is damaged: {}\n", damaged.display());
+    assert_eq!(ended.stderr, warning);
+    assert!(std::fs::read_to_string(&good).unwrap().contains("\"on\""));
+}
+
+#[tokio::test]
 async fn continue_without_a_session_begins_one() {
     let bed = talkative().await;
     ok(&bed, &["-c", "-p", "hi"]).await;
@@ -205,16 +222,23 @@ async fn continue_in_a_shared_folder_stays_in_its_directory() {
 }
 
 #[tokio::test]
-async fn a_session_of_another_directory_is_named_and_not_taken() {
+async fn a_session_of_another_directory_is_named_and_not_taken_without_a_terminal() {
     let bed = talkative().await;
     let file = new_session(&bed, "hi").await;
     let other = bed.scratch.ws().join("other");
     std::fs::create_dir(&other).unwrap();
     let before = std::fs::read(&file).unwrap();
-    let ended = bed.pi(["--session", &id(&file), "-p", "on"]).current_dir(&other).run().await;
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains(bed.scratch.ws().to_str().unwrap()), "{}", ended.stderr);
+    let requests = bed.bodies().len();
+    for input in ["", "y\n"] {
+        let program = bed.pi(["--session", &id(&file), "-p", "on"]).current_dir(&other);
+        let ended = program.input(input).run().await;
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{}", ended.stderr);
+        let found = format!("Session found in different project: {}\n", bed.scratch.ws().display());
+        assert!(ended.stderr.starts_with(&found), "{}", ended.stderr);
+        assert!(ended.stderr.contains(&format!("pi --fork {}", id(&file))), "{}", ended.stderr);
+    }
     assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert_eq!((bed.bodies().len(), count(&bed)), (requests, 1));
 }
 
 #[tokio::test]

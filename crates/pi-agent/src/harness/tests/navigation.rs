@@ -134,7 +134,8 @@ async fn the_branch_that_is_left_is_summarised_where_one_goes() {
     assert_eq!(entry["fromHook"], false);
     assert_eq!(entry["usage"]["totalTokens"], 120);
     assert!(text(&entry["summary"]).ends_with("\n\nSUMMARY"));
-    assert!(bed.sent(2).contains("BETA") && !bed.sent(2).contains("ALPHA"));
+    assert!(bed.sent(2).contains("<conversation>\\n[Assistant]: B.\\n</conversation>"));
+    assert!(!bed.sent(2).contains("BETA"), "its text came back");
     assert!(bed.sent(2).contains("Additional focus: Look at TABLES"));
     assert_eq!(bed.told(), [""; 0]);
 

@@ -8,7 +8,9 @@ use std::fmt;
 use pi_ai::surrogates::repair_surrogates;
 use pi_ai::{ThinkingLevel, Usage, UserContent};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -22,11 +24,22 @@ impl Entry {
     /// # Errors
     /// The line is no JSON object with `type` and `id`, or its fields do not fit its type.
     pub fn from_json(line: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(line).or_else(|error| match repair_surrogates(line) {
-            Some(repaired) => serde_json::from_str(&repaired),
-            None => Err(error),
-        })
+        from_json(line)
     }
+
+    /// Reads nothing but the message of a line whose type is `message`.
+    pub(in crate::session) fn message_from_json(
+        line: &str,
+    ) -> Result<AgentMessage, serde_json::Error> {
+        from_json(line).map(|MessageBody { message }| message)
+    }
+}
+
+fn from_json<T: DeserializeOwned>(line: &str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(line).or_else(|error| match repair_surrogates(line) {
+        Some(repaired) => serde_json::from_str(&repaired),
+        None => Err(error),
+    })
 }
 
 impl<'de> Deserialize<'de> for Entry {
@@ -111,10 +124,6 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for BodyFields<'_, A> {
 fn read_body<'de, D: Deserializer<'de>>(kind: &EntryKind, body: D) -> Result<EntryBody, D::Error> {
     Ok(match kind {
         EntryKind::Message => {
-            #[derive(Deserialize)]
-            struct MessageBody {
-                message: AgentMessage,
-            }
             EntryBody::Message { message: MessageBody::deserialize(body)?.message }
         }
         EntryKind::Compaction => EntryBody::Compaction(Deserialize::deserialize(body)?),
@@ -132,6 +141,11 @@ fn read_body<'de, D: Deserializer<'de>>(kind: &EntryKind, body: D) -> Result<Ent
             .into_body(kind)
             .ok_or_else(|| D::Error::custom(format_args!("fields missing in {kind} entry")))?,
     })
+}
+
+#[derive(Deserialize)]
+struct MessageBody {
+    message: AgentMessage,
 }
 
 /// Other programs' state: a shape that is not the usual one is no reason to fail.

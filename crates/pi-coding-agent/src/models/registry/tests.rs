@@ -1,8 +1,8 @@
+use pi_agent::env::ProcessGroups;
 use pi_ai::auth::{CommandError, CommandRunner, Secret};
 use pi_ai::faux::FauxProvider;
 
 use super::*;
-use crate::tools::shell::ProcessGroups;
 use pi_ai::StreamOptions;
 
 /// Prints the command; `false` fails.

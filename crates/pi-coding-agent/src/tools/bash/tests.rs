@@ -1,7 +1,6 @@
 use std::path::Path;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::tools::testing::{Bed, Updates as Seen, text_of};

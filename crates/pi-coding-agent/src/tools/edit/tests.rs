@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::*;
-use crate::tools::testing::{Bed, text_of};
+use crate::tools::testing::{Bed, Elsewhere, Updates, text_of};
 
 /// Old and new text of each edit.
 type Pairs<'a> = &'a [(&'a str, &'a str)];
@@ -369,25 +369,23 @@ async fn links_stay_links_and_modes_stay() {
     use std::os::unix::fs::PermissionsExt as _;
     let bed = Bed::new();
     bed.put("real", "a\n");
-    fs::set_permissions(bed.path("real"), fs::Permissions::from_mode(0o750)).unwrap();
+    std::fs::set_permissions(bed.path("real"), std::fs::Permissions::from_mode(0o750)).unwrap();
     std::os::unix::fs::symlink("real", bed.path("link")).unwrap();
     bed.call("edit", json!({"path": "link", "edits": edits(&[("a", "b")])})).await.unwrap();
     assert!(bed.path("link").is_symlink());
     assert_eq!(bed.get("real"), b"b\n");
-    assert_eq!(fs::metadata(bed.path("real")).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(std::fs::metadata(bed.path("real")).unwrap().permissions().mode() & 0o777, 0o750);
 }
 
-#[test]
-fn a_file_changed_in_the_meantime_is_not_overwritten() {
+#[tokio::test]
+async fn a_file_changed_in_the_meantime_is_not_overwritten() {
     let bed = Bed::new();
     bed.put("f", "a\n");
-    let pairs = [Edit { old: "a".to_owned(), new: "b".to_owned() }];
-    // The question whether the call was cancelled comes just before the write.
-    let error = edit("f", &bed.path("f"), &pairs, || {
-        bed.put("f", "someone else's\n");
-        false
-    })
-    .unwrap_err();
+    let theirs = bed.path("f");
+    let env = Elsewhere::new(bed.env())
+        .before("replace", move || std::fs::write(&theirs, "someone else's\n").unwrap());
+    let arguments = json!({"path": "f", "edits": edits(&[("a", "b")])});
+    let error = bed.tools_in(Arc::new(env)).call("edit", arguments).await.unwrap_err();
     assert_eq!(
         error.0,
         "Could not edit file: f. It changed on disk in the meantime. Read it again."
@@ -395,12 +393,17 @@ fn a_file_changed_in_the_meantime_is_not_overwritten() {
     assert_eq!(bed.get("f"), b"someone else's\n");
 }
 
-#[test]
-fn a_call_cancelled_before_the_write_writes_nothing() {
+#[tokio::test]
+async fn a_call_cancelled_before_the_write_writes_nothing() {
     let bed = Bed::new();
     bed.put("f", "a\n");
-    let pairs = [Edit { old: "a".to_owned(), new: "b".to_owned() }];
-    let error = edit("f", &bed.path("f"), &pairs, || true).unwrap_err();
+    let cancel = CancellationToken::new();
+    let cancelled = cancel.clone();
+    let env = Arc::new(Elsewhere::new(bed.env()).before("open", move || cancelled.cancel()));
+    let tools = bed.tools_in(Arc::<Elsewhere>::clone(&env));
+    let arguments = json!({"path": "f", "edits": edits(&[("a", "b")])});
+    let error = tools.call_with("edit", arguments, cancel, &Updates::default()).await.unwrap_err();
     assert_eq!(error.0, "Operation aborted");
     assert_eq!(bed.get("f"), b"a\n");
+    assert_eq!(env.calls(), [format!("open {}", bed.path("f").display())]);
 }

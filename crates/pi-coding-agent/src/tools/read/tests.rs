@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::tools::testing::{Bed, text_of};

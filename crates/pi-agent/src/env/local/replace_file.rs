@@ -7,6 +7,10 @@ use std::path::Path;
 
 use rustix::fs::Access;
 
+use super::Refusal;
+use super::real_path::real_path;
+use crate::env::EnvErrorKind;
+
 /// Puts `content` at `path`, following symbolic links. An existing file keeps its mode and owner.
 ///
 /// A rename is impossible, and the file is written in place, when it has other hard links or an
@@ -15,16 +19,16 @@ use rustix::fs::Access;
 /// # Errors
 /// Those of the operating system; `before_commit` refused. The old content is intact unless a
 /// write in place broke off.
-pub fn replace_file(
+pub(super) fn replace_file(
     path: &Path,
     content: &[u8],
-    before_commit: impl FnOnce() -> io::Result<()>,
-) -> io::Result<()> {
-    let path = super::path::real_path(path);
+    before_commit: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    let path = real_path(path);
     let old = match fs::metadata(&path) {
         Ok(old) => Some(old),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     if let Some(old) = &old {
         check_writable(&path, old)?;
@@ -34,24 +38,24 @@ pub fn replace_file(
             stage.write_all(content)?;
             before_commit()?;
             stage.persist(&path).map_err(|failed| failed.error)?;
-            Ok(())
         }
         None => {
             before_commit()?;
-            write_in_place(&path, content)
+            write_in_place(&path, content)?;
         }
     }
+    Ok(())
 }
 
 /// A rename would get round the file's own permissions.
-fn check_writable(path: &Path, old: &Metadata) -> io::Result<()> {
+fn check_writable(path: &Path, old: &Metadata) -> Result<(), Refusal> {
     if old.is_dir() {
-        return Err(rustix::io::Errno::ISDIR.into());
+        return Err(EnvErrorKind::IsDirectory.into());
     }
     if !old.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        return Err(EnvErrorKind::NotRegularFile.into());
     }
-    Ok(rustix::fs::access(path, Access::WRITE_OK)?)
+    Ok(rustix::fs::access(path, Access::WRITE_OK).map_err(io::Error::from)?)
 }
 
 /// The new file beside the old one, or `None` where a rename would lose something.
@@ -161,7 +165,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("f");
         fs::write(&file, "old").unwrap();
-        let refused = replace_file(&file, b"new", || Err(io::Error::other("no")));
+        let refused = replace_file(&file, b"new", || Err(EnvErrorKind::Changed.into()));
         assert!(refused.is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "old");
         assert_eq!(names(dir.path()), ["f"]);
@@ -170,8 +174,11 @@ mod tests {
     #[test]
     fn folders_and_devices_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let error = replace_file(dir.path(), b"x", || Ok(())).unwrap_err();
-        assert_eq!(super::super::errno::code(&error), "EISDIR");
-        assert!(replace_file(Path::new("/dev/null"), b"x", || Ok(())).is_err());
+        let refusal = |path| match replace_file(path, b"x", || Ok(())) {
+            Err(Refusal::Kind(kind)) => kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refusal(dir.path()), EnvErrorKind::IsDirectory);
+        assert_eq!(refusal(Path::new("/dev/null")), EnvErrorKind::NotRegularFile);
     }
 }

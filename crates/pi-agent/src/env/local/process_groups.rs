@@ -21,9 +21,9 @@ struct List {
 
 #[derive(Debug, Clone)]
 enum Group {
-    /// The shell leads it.
+    /// The process it was started with leads it.
     Led(Pid),
-    /// The shell has ended, others have not. Their identities tell the group from a later one
+    /// The leader has ended, others have not. Their identities tell the group from a later one
     /// that got the same number.
     Leaderless { id: Pid, members: Vec<Process> },
 }
@@ -48,7 +48,7 @@ impl ProcessGroups {
     ///
     /// # Errors
     /// Those of `start`.
-    pub(crate) fn start<C, E>(
+    pub fn start<C, E>(
         &self,
         id: impl FnOnce(&C) -> Option<u32>,
         start: impl FnOnce() -> Result<C, E>,
@@ -72,7 +72,7 @@ impl ProcessGroups {
     }
 }
 
-/// A group whose command is being run. Dropped before the shell has ended, it kills the group.
+/// A group whose command is being run. Dropped before the leader has ended, it kills the group.
 #[derive(Debug)]
 pub struct RunningGroup {
     groups: ProcessGroups,
@@ -89,14 +89,14 @@ impl RunningGroup {
         }
     }
 
-    /// The shell has ended. What it left behind is none of ours: a password manager may stay.
-    pub(crate) fn forget(mut self) {
+    /// The leader has ended, and what it left behind may stay.
+    pub fn forget(mut self) {
         self.running = false;
         self.groups.lock().groups.remove(&self.key);
     }
 
-    /// The shell has ended. What it left behind stays on the list.
-    pub fn shell_ended(&mut self) {
+    /// The leader has ended. What it left behind stays on the list.
+    pub fn leader_ended(&mut self) {
         self.running = false;
         let mut list = self.groups.lock();
         let Some(Group::Led(id)) = list.groups.get(&self.key) else {
