@@ -1,7 +1,5 @@
 //! What a conversation is taken to weigh.
 
-use pi_ai::Usage;
-
 use super::*;
 
 fn usage(value: Value) -> Usage {

@@ -167,7 +167,7 @@ async fn a_second_prompt_meanwhile_is_refused() {
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     );
     let elsewhere = bed.harness.navigate(None, NavigateOptions::default()).await;
-    assert!(matches!(elsewhere, Err(HarnessError::Busy)));
+    assert!(matches!(elsewhere, Err(HarnessError::Occupied(Operation::Turn))));
     gate.open.notify_one();
     run.await.expect("task").expect("prompt");
     bed.harness.wait_for_idle().await;
