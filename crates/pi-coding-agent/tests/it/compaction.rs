@@ -172,11 +172,10 @@ async fn an_entry_that_cannot_be_read_is_told_and_left_out() {
     let file = bed.session_file();
     let mut text = std::fs::read_to_string(&file).unwrap();
     let last = bed.session().pop().unwrap()["id"].as_str().unwrap().to_owned();
-    text.push_str(&format!(
-        "{}\n",
-        json!({"type": "message", "id": "bad00000", "parentId": last, "timestamp": "",
-            "message": {"role": "user", "content": 5}})
-    ));
+    let entry = json!({"type": "message", "id": "bad00000", "parentId": last, "timestamp": "",
+        "message": {"role": "user", "content": 5}});
+    text.push_str(&entry.to_string());
+    text.push('\n');
     std::fs::write(&file, text).unwrap();
     let ended = bed.pi(["-c", "-p", "b"]).run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Two.\n"));
