@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pi_ai::{
     AssistantMessage, InputBlock, Message, StopReason, SystemMessage, ToolResultMessage,
-    UserContent, UserMessage,
+    UserContent, UserMessage, loose,
 };
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -44,7 +44,7 @@ pub struct BashExecutionMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exclude_from_context: Option<bool>,
@@ -62,7 +62,7 @@ pub struct CustomMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
 }
 
@@ -73,7 +73,7 @@ pub struct BranchSummaryMessage {
     pub summary: String,
     pub from_id: String,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
 }
 
@@ -82,9 +82,10 @@ pub struct BranchSummaryMessage {
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
     pub summary: String,
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub tokens_before: u64,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
 }
 

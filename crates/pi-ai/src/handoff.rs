@@ -1,7 +1,7 @@
 //! Rewriting a conversation for the model that reads it next.
 //!
 //! Folds prompt and tool changes, drops what only another model may read, renames foreign tool-call
-//! ids, and gives every tool call a result. Pure.
+//! ids, gives every tool call a result, and leaves out results that answer no call. Pure.
 
 use crate::types::Context;
 use crate::types::{AssistantMessage, Message, Model, Tool};

@@ -20,6 +20,7 @@ pub mod catalog;
 pub mod cost;
 pub mod faux;
 pub mod handoff;
+pub mod loose;
 pub mod max_tokens;
 pub mod overflow;
 pub mod protocol;

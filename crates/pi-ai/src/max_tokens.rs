@@ -3,6 +3,7 @@
 //! The size of a conversation is estimated, not counted: the usage the last answer reported, plus
 //! what was said since. Linear in the messages since then, so asking before every request is cheap.
 
+use crate::thinking::MIN_ANSWER_TOKENS;
 use crate::types::Context;
 use crate::types::{
     AssistantBlock, AssistantMessage, InputBlock, Message, Model, StopReason, SystemMessage, Tool,
@@ -13,8 +14,14 @@ use crate::types::{
 const HALF_UNITS_PER_TOKEN: u64 = 7;
 /// UTF-16 units an image counts for.
 const IMAGE_UNITS: u64 = 4800;
-/// Least number of tokens kept free beside the estimate.
+/// Least number of tokens kept free beside the estimate, where the window is large enough.
 const MIN_MARGIN: u64 = 4096;
+/// Part of a small window that is kept free instead: a seventh, which is less than [`MIN_MARGIN`]
+/// below 28,672 tokens.
+const SMALL_WINDOW_MARGIN: u64 = 7;
+/// Part of a small window that is asked for at least: a sixteenth, which is less than
+/// [`MIN_ANSWER_TOKENS`] below 16,384 tokens.
+const SMALL_WINDOW_FLOOR: u64 = 16;
 /// Part of the estimate kept free because it may be wrong.
 const MARGIN_PERCENT: u64 = 15;
 /// A room below this gives up the percentage margin.
@@ -22,12 +29,18 @@ const COMFORTABLE_ROOM: u64 = 32_768;
 
 /// The output limit to send: the smaller of what was asked for (or the model's own limit) and the
 /// room the window leaves. At least 1; unlimited where the model's numbers are unknown (0).
+///
+/// However full the window is, the room counts as enough for a short answer (1,024 tokens, or a
+/// sixteenth of a smaller window): a provider that cannot fit it says so, and the conversation is
+/// compacted, while an answer cut off after a few tokens is of no use to anybody.
 pub fn output_limit(model: &Model, context: &Context, asked: Option<u64>) -> u64 {
     let asked = asked.unwrap_or(model.max_tokens);
     if model.context_window == 0 {
         return asked;
     }
-    asked.min(room(model.context_window, estimate(context))).max(1)
+    let window = model.context_window;
+    let room = room(window, estimate(context)).max(floor(window));
+    asked.min(room).max(1)
 }
 
 /// Tokens `context` takes in a request, estimated.
@@ -40,13 +53,18 @@ pub fn estimate(context: &Context) -> u64 {
     reported.saturating_add(messages.iter().skip(anchor + 1).map(message_tokens).sum())
 }
 
+fn floor(window: u64) -> u64 {
+    MIN_ANSWER_TOKENS.min(window / SMALL_WINDOW_FLOOR)
+}
+
 fn room(window: u64, estimate: u64) -> u64 {
-    let margin = estimate.saturating_mul(MARGIN_PERCENT).div_ceil(100).max(MIN_MARGIN);
+    let min_margin = MIN_MARGIN.min(window / SMALL_WINDOW_MARGIN);
+    let margin = estimate.saturating_mul(MARGIN_PERCENT).div_ceil(100).max(min_margin);
     let room = window.saturating_sub(estimate).saturating_sub(margin);
     if room >= COMFORTABLE_ROOM {
         return room;
     }
-    COMFORTABLE_ROOM.min(window.saturating_sub(estimate).saturating_sub(MIN_MARGIN))
+    COMFORTABLE_ROOM.min(window.saturating_sub(estimate).saturating_sub(min_margin))
 }
 
 /// Index and total tokens of the last answer whose report still describes what precedes it.
@@ -246,12 +264,42 @@ mod tests {
             ("15 % of a large estimate", model(200_000, 200_000), &full(100_000), None, 85_000),
             ("near the end 32,768 at most", model(200_000, 200_000), &full(150_000), None, 32_768),
             ("at the end what is left", model(200_000, 200_000), &full(190_000), None, 5904),
-            ("absurd report", model(200_000, 200_000), &full(u64::MAX), None, 1),
-            ("past the end one token", model(200_000, 200_000), &full(250_000), None, 1),
             ("unknown window", model(0, 4096), &full(250_000), None, 4096),
         ];
         for (case, model, context, asked, expected) in cases {
             assert_eq!(output_limit(&model, context, asked), expected, "{case}");
         }
+    }
+    #[test]
+    fn small_windows_keep_a_part_of_themselves_free() {
+        let full = |total| context("", json!([answer("a", "stop", total, 3)]));
+        let cases = [
+            (32_768, 16_384, 8192, "own limit"),
+            (32_768, 28_574, 1024, "the margin is that of large windows"),
+            (32_000, 20_000, 7904, "the margin is that of large windows"),
+            (28_672, 20_000, 4576, "the margin is that of large windows"),
+            (16_384, 8000, 6044, "2,340 tokens stay free"),
+            (8192, 4000, 3022, "1,170 tokens stay free"),
+            (4096, 2000, 1511, "585 tokens stay free"),
+        ];
+        for (window, total, expected, case) in cases {
+            let limit = output_limit(&model(window, 8192), &full(total), None);
+            assert_eq!(limit, expected, "{window}: {case}");
+        }
+    }
+
+    #[test]
+    fn a_full_window_still_asks_for_a_short_answer() {
+        let full = |total| context("", json!([answer("a", "stop", total, 3)]));
+        let cases = [(200_000, 1024), (32_768, 1024), (16_384, 1024), (8192, 512), (4096, 256)];
+        for (window, expected) in cases {
+            for total in [window, window * 2, u64::MAX] {
+                let limit = |own, asked| output_limit(&model(window, own), &full(total), asked);
+                assert_eq!(limit(8192, None), expected, "{window} {total}");
+                assert_eq!(limit(200, None), 200, "{window} {total}: the model's own is less");
+                assert_eq!(limit(8192, Some(100)), 100, "{window} {total}: asked for less");
+            }
+        }
+        assert_eq!(output_limit(&model(8, 8192), &full(9), None), 1);
     }
 }

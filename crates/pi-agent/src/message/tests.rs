@@ -105,3 +105,22 @@ fn a_message_needs_a_role_that_is_known() {
         assert!(serde_json::from_value::<AgentMessage>(value).is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_time_or_size_of_the_wrong_kind_does_not_lose_a_message() {
+    for (odd, expected) in [(json!("now"), 0), (json!(7.5), 7), (json!(null), 0)] {
+        for mut fields in [
+            json!({"role": "bashExecution", "command": "ls"}),
+            json!({"role": "custom", "customType": "x", "content": "t"}),
+            json!({"role": "branchSummary", "summary": "s", "fromId": "f"}),
+            json!({"role": "compactionSummary", "summary": "s"}),
+        ] {
+            fields["timestamp"] = odd.clone();
+            fields["tokensBefore"] = odd.clone();
+            let read = serde_json::to_value(message(fields)).expect("JSON");
+            assert_eq!(read["timestamp"], expected, "{read}");
+            let size = read.get("tokensBefore");
+            assert!(size.is_none_or(|size| *size == expected), "{read}");
+        }
+    }
+}

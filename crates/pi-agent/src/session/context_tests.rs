@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use pi_ai::ThinkingLevel;
+use pi_ai::faux::FauxProvider;
+use pi_ai::handoff::{self, HandoffRules, ToolPlacement};
+use pi_ai::{StopReason, ThinkingLevel};
 use serde_json::{Value, json};
 
 use super::Session;
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, convert_to_llm};
 
 /// A session of these entries; ids are `e0`, `e1`, …, each the child of the one before.
 fn session(entries: &[Value]) -> Session {
@@ -231,6 +233,62 @@ fn an_unreadable_message_is_left_out_and_reported() {
     let problems = session.context().diagnostics;
     assert_eq!(problems.len(), 1);
     assert!(problems[0].to_string().contains("entry e1 is left out"), "{}", problems[0]);
+}
+
+#[test]
+fn unknown_parts_of_a_message_leave_the_rest_of_it_in_the_context() {
+    let alien = json!({"type": "alien", "more": [1]});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let call = json!({"type": "toolCall", "id": "c1", "name": "t", "arguments": "{\"k\": 1}"});
+    let mut calling = message("assistant", json!([alien, text("b"), call, alien]));
+    calling["message"]["stopReason"] = "alien".into();
+    calling["message"]["usage"] = json!({"input": 1.5, "output": -1, "totalTokens": "many"});
+    let session = session(&[
+        message("system", json!([alien, text("s")])),
+        message("user", json!([text("a"), alien])),
+        calling,
+        message("toolResult", json!([alien, text("r")])),
+        message("assistant", "plain"),
+        json!({"type": "custom_message", "customType": "x", "content": [alien, text("c")]}),
+    ]);
+    let context = session.context();
+    assert_eq!(context.diagnostics, []);
+    let AgentMessage::System(prompt) = &context.messages[0] else { panic!("prompt first") };
+    assert_eq!(prompt.content.to_text(), "s");
+    assert_eq!(
+        told(&session)[1..],
+        ["user a", "assistant b", "toolResult r", "assistant plain", "custom c"]
+    );
+    let AgentMessage::Assistant(answer) = &context.messages[2] else { panic!("answer third") };
+    assert_eq!(answer.stop_reason, StopReason::ToolUse);
+    assert_eq!(answer.tool_calls().map(|call| call.arguments.len()).collect::<Vec<_>>(), [1]);
+    let lines: Vec<_> = session.entries().map(|entry| entry.json().into_owned()).collect();
+    let with_alien = lines.iter().filter(|line| line.contains(r#""type":"alien","more":[1]"#));
+    assert_eq!(with_alien.count(), 5, "what is kept on disk is whole");
+}
+
+#[test]
+fn a_result_whose_call_is_lost_is_not_sent() {
+    let mut damaged = calling("c1");
+    damaged["message"]["content"] = json!(7);
+    let session = session(&[user("a"), damaged, result("r"), answer("b"), user("c")]);
+    let context = session.context();
+    assert_eq!(context.diagnostics.len(), 1);
+    let model = FauxProvider::model();
+    let rules = HandoffRules {
+        model: &model,
+        mid_conversation_system: true,
+        tool_placement: ToolPlacement::None,
+        tool_call_id: &|id, _, _| id.to_owned(),
+    };
+    let context =
+        pi_ai::Context { messages: convert_to_llm(&context.messages), ..pi_ai::Context::default() };
+    let sent: Vec<_> = handoff::prepare(&context, &rules)
+        .messages
+        .into_iter()
+        .map(|message| line(&message.into()))
+        .collect();
+    assert_eq!(sent, ["user a", "assistant b", "user c"]);
 }
 
 #[test]

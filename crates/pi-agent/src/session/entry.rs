@@ -8,7 +8,7 @@ mod read;
 use std::fmt;
 use std::sync::Arc;
 
-use pi_ai::{SystemMessage, ThinkingLevel, Usage, UserContent};
+use pi_ai::{SystemMessage, ThinkingLevel, Usage, UserContent, loose};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -108,13 +108,17 @@ pub enum EntryKind {
 pub struct CompactionEntry {
     pub summary: String,
     /// Its own id, or one that is not on the path: nothing before it is kept.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub first_kept_entry_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub tokens_before: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::if_readable"
+    )]
     pub usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
@@ -131,7 +135,11 @@ pub struct BranchSummaryEntry {
     pub summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::if_readable"
+    )]
     pub usage: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,

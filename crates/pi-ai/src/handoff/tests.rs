@@ -308,6 +308,80 @@ fn every_call_gets_a_result_before_the_talk_goes_on() {
 }
 
 #[test]
+fn a_result_without_its_call_is_left_out() {
+    let one_call = || answer(&json!([call("1")]), "m", "toolUse");
+    let said = |text: &str| answer(&json!([{"type": "text", "text": text}]), "m", "stop");
+    let note = json!({"role": "system", "content": "N"});
+    let cases = [
+        ("at the beginning", json!([result("1"), user("u")]), vec!["user:u"]),
+        ("after a user message", json!([user("u"), result("1")]), vec!["user:u"]),
+        (
+            "after an answer without calls",
+            json!([user("u"), said("a"), result("1"), user("v")]),
+            vec!["user:u", "assistant:a", "user:v"],
+        ),
+        (
+            "of another call",
+            json!([one_call(), result("2"), result("1"), result("3")]),
+            vec!["assistant:", "result:1"],
+        ),
+        (
+            "in place of the one that is missing",
+            json!([one_call(), result("2"), user("u")]),
+            vec!["assistant:", "result:1", "user:u"],
+        ),
+        (
+            "of an earlier turn",
+            json!([one_call(), result("1"), said("a"), result("1"), user("u")]),
+            vec!["assistant:", "result:1", "assistant:a", "user:u"],
+        ),
+        (
+            "after the talk went on",
+            json!([one_call(), user("u"), result("1")]),
+            vec!["assistant:", "result:1", "user:u"],
+        ),
+        (
+            "of an answer that failed",
+            json!([answer(&json!([call("1")]), "m", "error"), result("1"), user("u")]),
+            vec!["user:u"],
+        ),
+        (
+            "beside a system message",
+            json!([one_call(), note, result("2"), result("1"), note, result("1")]),
+            vec!["assistant:", "result:1", "system:N", "system:N"],
+        ),
+    ];
+    for (case, transcribed, expected) in cases {
+        let prepared = run(&transcript(transcribed), true, ToolPlacement::None);
+        assert_eq!(outline(&prepared), expected, "{case}");
+    }
+}
+
+#[test]
+fn the_first_of_several_results_of_a_call_is_sent() {
+    let told = |text: &str| json!({"role": "toolResult", "toolCallId": "1", "content": [{"type": "text", "text": text}]});
+    let sent = |transcribed| {
+        let prepared = run(&transcript(transcribed), true, ToolPlacement::None);
+        let results = prepared.messages.into_iter().filter_map(|message| match message {
+            Message::ToolResult(result) => result.content[0].as_text().map(str::to_owned),
+            _ => None,
+        });
+        results.collect::<Vec<_>>()
+    };
+    let once = answer(&json!([call("1")]), "m", "toolUse");
+    assert_eq!(sent(json!([once, told("a"), told("b")])), ["a"]);
+    let twice = answer(&json!([call("1"), call("1")]), "m", "toolUse");
+    assert_eq!(sent(json!([twice, told("a"), told("b"), told("c")])), ["a", "b"]);
+}
+
+#[test]
+fn results_follow_their_renamed_calls() {
+    let foreign = answer(&json!([call("a.b")]), "other", "toolUse");
+    let context = transcript(json!([foreign, result("a.b"), result("a.b"), result("c.d")]));
+    assert_eq!(outline(&run(&context, false, ToolPlacement::None)), ["assistant:", "result:a_b"]);
+}
+
+#[test]
 fn a_made_up_result_is_an_error_with_the_renamed_id() {
     let context = transcript(json!([answer(&json!([call("a.b")]), "other", "toolUse")]));
     let prepared = run(&context, false, ToolPlacement::None);
@@ -324,11 +398,12 @@ fn null_content_is_empty() {
     let context = transcript(json!([
         {"role": "user", "content": null},
         answer(&json!(null), "m", "stop"),
+        answer(&json!([call("c")]), "m", "toolUse"),
         {"role": "toolResult", "toolCallId": "c", "content": null},
     ]));
     assert_eq!(
         outline(&run(&context, false, ToolPlacement::None)),
-        ["user:", "assistant:", "result:c"]
+        ["user:", "assistant:", "assistant:", "result:c"]
     );
 }
 

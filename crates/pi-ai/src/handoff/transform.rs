@@ -11,6 +11,7 @@ use crate::types::{
 
 const USER_IMAGE_OMITTED: &str = "(image omitted: model does not support images)";
 const TOOL_IMAGE_OMITTED: &str = "(tool image omitted: model does not support images)";
+
 pub(super) fn transform(messages: Vec<Message>, rules: &HandoffRules<'_>) -> Vec<Message> {
     let mut transform = Transform {
         rules,
@@ -46,6 +47,14 @@ impl OpenCalls {
     fn all_answered(&self) -> bool {
         self.answered.iter().all(|answered| *answered)
     }
+
+    /// Takes a result of this call. False when no call waits for it: its call is lost, belongs to an
+    /// earlier turn, or has a result. Providers refuse such results, now and at every later request.
+    fn answer_with(&mut self, id: &str) -> bool {
+        let mut slots = self.answer.tool_calls().zip(&mut self.answered);
+        let waiting = slots.find(|(call, answered)| call.id == id && !**answered);
+        waiting.map(|(_, answered)| *answered = true).is_some()
+    }
 }
 
 impl Transform<'_> {
@@ -78,13 +87,11 @@ impl Transform<'_> {
             }
             Message::ToolResult(result) => {
                 let result = self.result(result);
-                if let Some(open) = &mut self.open {
-                    let slots = open.answer.tool_calls().zip(&mut open.answered);
-                    for (_, answered) in slots.filter(|(call, _)| call.id == result.tool_call_id) {
-                        *answered = true;
-                    }
+                let is_awaited =
+                    self.open.as_mut().is_some_and(|open| open.answer_with(&result.tool_call_id));
+                if is_awaited {
+                    self.out.push(Message::ToolResult(result));
                 }
-                self.out.push(Message::ToolResult(result));
             }
         }
     }

@@ -6,6 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::message::SystemTextBlock;
+use crate::loose;
+
 /// Visible text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,93 +99,118 @@ pub enum AssistantBlock {
     ToolCall(ToolCall),
 }
 
-/// Every field any block may carry; only `type` decides which count.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FlatBlock {
-    #[serde(rename = "type")]
-    kind: BlockKind,
-    text: Option<String>,
+/// Every field any block may carry; only `type` decides which count. Values of the wrong kind count
+/// as absent.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct FlatBlock {
+    #[serde(rename = "type", deserialize_with = "loose::word")]
+    kind: Option<BlockKind>,
+    #[serde(deserialize_with = "loose::scalar")]
+    text: String,
+    #[serde(deserialize_with = "loose::scalar")]
     text_signature: Option<String>,
-    thinking: Option<String>,
+    #[serde(deserialize_with = "loose::scalar")]
+    thinking: String,
+    #[serde(deserialize_with = "loose::scalar")]
     thinking_signature: Option<String>,
+    #[serde(deserialize_with = "loose::scalar")]
     redacted: Option<bool>,
-    data: Option<String>,
-    mime_type: Option<String>,
-    id: Option<String>,
-    name: Option<String>,
-    arguments: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "loose::scalar")]
+    data: String,
+    #[serde(deserialize_with = "loose::scalar")]
+    mime_type: String,
+    #[serde(deserialize_with = "loose::scalar")]
+    id: String,
+    #[serde(deserialize_with = "loose::scalar")]
+    name: String,
+    #[serde(deserialize_with = "loose::arguments")]
+    arguments: Map<String, Value>,
+    #[serde(deserialize_with = "loose::scalar")]
     thought_signature: Option<String>,
+    #[serde(deserialize_with = "loose::scalar")]
     namespace: Option<String>,
+    #[serde(deserialize_with = "loose::scalar")]
     arguments_error: Option<String>,
 }
 
 #[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 enum BlockKind {
     Text,
     Image,
     Thinking,
     ToolCall,
-    Other(String),
 }
 
-impl BlockKind {
-    fn unknown(&self) -> String {
-        let name = match self {
-            Self::Text => "text",
-            Self::Image => "image",
-            Self::Thinking => "thinking",
-            Self::ToolCall => "toolCall",
-            Self::Other(name) => name,
-        };
-        format!("unknown content block type {name:?}")
-    }
-}
+/// The block is none of those that may stand here.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown content block type")]
+pub(super) struct UnknownBlock;
 
 impl FlatBlock {
     fn into_text(self) -> TextContent {
-        TextContent { text: self.text.unwrap_or_default(), text_signature: self.text_signature }
+        TextContent { text: self.text, text_signature: self.text_signature }
     }
 }
 
 impl TryFrom<FlatBlock> for InputBlock {
-    type Error = String;
+    type Error = UnknownBlock;
 
-    fn try_from(block: FlatBlock) -> Result<Self, String> {
+    fn try_from(block: FlatBlock) -> Result<Self, UnknownBlock> {
         match block.kind {
-            BlockKind::Text => Ok(Self::Text(block.into_text())),
-            BlockKind::Image => Ok(Self::Image(ImageContent {
-                data: block.data.unwrap_or_default(),
-                mime_type: block.mime_type.unwrap_or_default(),
-            })),
-            BlockKind::Thinking | BlockKind::ToolCall | BlockKind::Other(_) => {
-                Err(block.kind.unknown())
+            Some(BlockKind::Text) => Ok(Self::Text(block.into_text())),
+            Some(BlockKind::Image) => {
+                Ok(Self::Image(ImageContent { data: block.data, mime_type: block.mime_type }))
             }
+            Some(BlockKind::Thinking | BlockKind::ToolCall) | None => Err(UnknownBlock),
         }
     }
 }
 
-impl TryFrom<FlatBlock> for AssistantBlock {
-    type Error = String;
+impl From<TextContent> for InputBlock {
+    fn from(text: TextContent) -> Self {
+        Self::Text(text)
+    }
+}
 
-    fn try_from(block: FlatBlock) -> Result<Self, String> {
+impl TryFrom<FlatBlock> for AssistantBlock {
+    type Error = UnknownBlock;
+
+    fn try_from(block: FlatBlock) -> Result<Self, UnknownBlock> {
         match block.kind {
-            BlockKind::Text => Ok(Self::Text(block.into_text())),
-            BlockKind::Thinking => Ok(Self::Thinking(ThinkingContent {
-                thinking: block.thinking.unwrap_or_default(),
+            Some(BlockKind::Text) => Ok(Self::Text(block.into_text())),
+            Some(BlockKind::Thinking) => Ok(Self::Thinking(ThinkingContent {
+                thinking: block.thinking,
                 thinking_signature: block.thinking_signature,
                 redacted: block.redacted,
             })),
-            BlockKind::ToolCall => Ok(Self::ToolCall(ToolCall {
-                id: block.id.unwrap_or_default(),
-                name: block.name.unwrap_or_default(),
-                arguments: block.arguments.unwrap_or_default(),
+            Some(BlockKind::ToolCall) => Ok(Self::ToolCall(ToolCall {
+                id: block.id,
+                name: block.name,
+                arguments: block.arguments,
                 thought_signature: block.thought_signature,
                 namespace: block.namespace,
                 arguments_error: block.arguments_error,
             })),
-            BlockKind::Image | BlockKind::Other(_) => Err(block.kind.unknown()),
+            Some(BlockKind::Image) | None => Err(UnknownBlock),
+        }
+    }
+}
+
+impl From<TextContent> for AssistantBlock {
+    fn from(text: TextContent) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl TryFrom<FlatBlock> for SystemTextBlock {
+    type Error = UnknownBlock;
+
+    fn try_from(block: FlatBlock) -> Result<Self, UnknownBlock> {
+        match block.kind {
+            Some(BlockKind::Text) => Ok(Self { text: block.into_text() }),
+            _ => Err(UnknownBlock),
         }
     }
 }

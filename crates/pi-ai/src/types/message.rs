@@ -5,13 +5,14 @@ mod read;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::content::{AssistantBlock, InputBlock, TextContent};
 use super::model::ThinkingLevel;
 use super::tool::Tool;
 use super::usage::Usage;
+use crate::loose;
 
 /// One message of a transcript. Cloning shares the body.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,7 +54,7 @@ pub struct SystemMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<IndexMap<String, Option<String>>>,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_added: Option<Vec<Tool>>,
@@ -62,7 +63,7 @@ pub struct SystemMessage {
 }
 
 /// Text of a system message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SystemContent {
     Text(String),
@@ -70,7 +71,7 @@ pub enum SystemContent {
 }
 
 /// A text block inside a system message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "text")]
 pub struct SystemTextBlock {
     #[serde(flatten)]
@@ -107,7 +108,7 @@ pub struct UserMessage {
     #[serde(default, deserialize_with = "read::null_is_default")]
     pub content: UserContent,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
 }
 
@@ -139,51 +140,68 @@ impl UserContent {
 
 /// One answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct AssistantMessage {
-    #[serde(default, deserialize_with = "read::list_or_null")]
+    #[serde(default, deserialize_with = "read::blocks")]
     pub content: Vec<AssistantBlock>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub api: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub provider: String,
     /// Id of the model asked for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub model: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::record")]
     pub usage: Usage,
+    #[serde(default, deserialize_with = "read::stop_reason")]
     pub stop_reason: StopReason,
     /// Unix time in milliseconds at which the request began.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub response_id: Option<String>,
     /// Concrete model that answered, when the provider names another than the one asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub response_model: Option<String>,
     /// The provider's own word for the stop reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub raw_stop_reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub error_message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::if_readable"
+    )]
     pub diagnostics: Option<Vec<Diagnostic>>,
     /// Effort word that went over the wire, for models whose effort is replayed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub provider_thinking_level: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub end_turn: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deferred: Option<Value>,
     /// Milliseconds from request to end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub duration_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::word")]
     pub thinking_level: Option<ThinkingLevel>,
     /// Wait the server asked for before a retry, in milliseconds. Only for the process that got
     /// the answer: never stored.
     #[serde(skip)]
     pub retry_after_ms: Option<u64>,
+}
+
+impl Serialize for AssistantMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AssistantMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer).map(Self::with_known_stop_reason)
+    }
 }
 
 impl AssistantMessage {
@@ -232,10 +250,11 @@ impl AssistantMessage {
 }
 
 /// Why an answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// Still streaming; never stored.
+    #[default]
     Pending,
     Stop,
     Length,
@@ -274,24 +293,32 @@ pub struct DiagnosticError {
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
     pub tool_call_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub tool_name: String,
-    #[serde(default, deserialize_with = "read::list_or_null")]
+    #[serde(default, deserialize_with = "read::blocks")]
     pub content: Vec<InputBlock>,
     /// Tool-specific facts for people and programs; never sent to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::if_readable"
+    )]
     pub usage: Option<Usage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::if_readable"
+    )]
     pub nested_calls: Option<NestedCalls>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub is_error: bool,
     /// Milliseconds the tool ran; absent when it never started.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub duration_ms: Option<u64>,
     /// Unix time in milliseconds.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose::scalar")]
     pub timestamp: i64,
 }
 

@@ -4,22 +4,36 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
+use crate::loose;
+
 /// Tokens of one answer. `input` excludes cached tokens, `output` includes reasoning.
+///
+/// Reads what other programs stored: fractions are cut off, what is no number or below zero is 0.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
+    #[serde(deserialize_with = "loose::scalar")]
     pub input: u64,
+    #[serde(deserialize_with = "loose::scalar")]
     pub output: u64,
+    #[serde(deserialize_with = "loose::scalar")]
     pub cache_read: u64,
+    #[serde(deserialize_with = "loose::scalar")]
     pub cache_write: u64,
     /// Part of `cache_write` kept for an hour.
-    #[serde(rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "cacheWrite1h",
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "loose::scalar"
+    )]
     pub cache_write_1h: Option<u64>,
     /// Part of `output` spent on reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub reasoning: Option<u64>,
     /// The provider's total, or the sum of the first four.
+    #[serde(deserialize_with = "loose::scalar")]
     pub total_tokens: u64,
+    #[serde(deserialize_with = "loose::record")]
     pub cost: Cost,
 }
 
@@ -27,18 +41,18 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "number", deserialize_with = "loose::scalar")]
     pub input: f64,
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "number", deserialize_with = "loose::scalar")]
     pub output: f64,
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "number", deserialize_with = "loose::scalar")]
     pub cache_read: f64,
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "number", deserialize_with = "loose::scalar")]
     pub cache_write: f64,
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "number", deserialize_with = "loose::scalar")]
     pub total: f64,
     /// True when the provider itself named the price.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "loose::scalar")]
     pub total_from_provider: Option<bool>,
 }
 
@@ -107,5 +121,17 @@ mod tests {
             "cacheWrite1h": 7, "reasoning": 1, "totalTokens": u64::MAX,
             "cost": {"input": 1, "total": 1.5, "totalFromProvider": false}});
         assert_eq!(total, read(expected));
+    }
+    #[test]
+    fn odd_numbers_count_as_far_as_they_mean_something() {
+        let read = |value| serde_json::from_value::<Usage>(value).unwrap();
+        let odd =
+            read(json!({"input": 10.9, "output": -3, "cacheRead": "many", "cacheWrite": null,
+            "cacheWrite1h": 2.5, "reasoning": "some", "totalTokens": [1],
+            "cost": {"input": "free", "output": 1, "cacheRead": null, "total": 0.5,
+                     "totalFromProvider": "yes"}}));
+        let expected = json!({"input": 10, "cacheWrite1h": 2, "cost": {"output": 1, "total": 0.5}});
+        assert_eq!(odd, read(expected));
+        assert_eq!(read(json!({"input": 1, "cost": 5})), read(json!({"input": 1})));
     }
 }

@@ -174,7 +174,8 @@ struct SmallBody {
     replacement: Option<Replacement>,
     kind: Option<String>,
     model: Option<String>,
-    #[serde(default, deserialize_with = "usage_or_none")]
+    /// Extensions put what they like under common names; only a `usage` entry needs the real thing.
+    #[serde(default, deserialize_with = "pi_ai::loose::if_readable")]
     usage: Option<Usage>,
     note: Option<String>,
     label: Option<String>,
@@ -219,10 +220,4 @@ impl SmallBody {
             | EntryKind::Other(_) => return None,
         })
     }
-}
-
-/// Extensions put what they like under common names; only a `usage` entry needs the real thing.
-fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(Usage::deserialize(value).ok())
 }

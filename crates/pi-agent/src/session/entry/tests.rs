@@ -144,6 +144,21 @@ fn the_old_role_of_custom_messages_still_reads() {
     assert_eq!(message.role(), "custom");
 }
 
+#[test]
+fn odd_numbers_of_a_compaction_do_not_lose_it() {
+    for (tokens_before, expected) in
+        [("7.9", 7), ("-7", 0), ("\"7\"", 0), ("null", 0), ("[7]", 0), ("1e30", u64::MAX)]
+    {
+        let line = format!(
+            r#"{{"type":"compaction","id":"a","parentId":"b","timestamp":"","summary":"s","firstKeptEntryId":null,"tokensBefore":{tokens_before},"usage":7}}"#
+        );
+        let entry = Entry::from_json(&line).expect(tokens_before);
+        let EntryBody::Compaction(body) = entry.body else { panic!("{tokens_before}") };
+        assert_eq!((body.tokens_before, body.usage), (expected, None), "{tokens_before}");
+        assert_eq!((body.summary.as_str(), body.first_kept_entry_id.as_str()), ("s", ""));
+    }
+}
+
 /// The same fields in an order made of these numbers.
 fn shuffled(value: &Value, order: &[usize]) -> Value {
     let Value::Object(fields) = value else { return value.clone() };

@@ -289,8 +289,9 @@ fn the_output_limit_leaves_room_for_the_answer() {
         (200_000, 64_000, Some(500), high, 16_884, Some(15_860)),
         (200_000, 4096, None, high, 4096, Some(3072)),
         (200_000, 1024, None, high, 1024, None),
-        (20_000, 64_000, None, high, 15_903, Some(14_879)),
-        (20_000, 64_000, Some(8000), high, 15_903, Some(14_879)),
+        (32_000, 64_000, None, high, 27_903, Some(16_384)),
+        (20_000, 64_000, None, high, 17_142, Some(16_118)),
+        (20_000, 64_000, Some(8000), high, 17_142, Some(16_118)),
     ];
     for (window, limit, asked, level, max_tokens, budget) in cases {
         let model = model(json!({"contextWindow": window, "maxTokens": limit}));
