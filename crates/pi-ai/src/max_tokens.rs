@@ -40,6 +40,11 @@ pub fn estimate(context: &Context) -> u64 {
     reported.saturating_add(messages.iter().skip(anchor + 1).map(message_tokens).sum())
 }
 
+/// Length of the longest text that is estimated at so many tokens, in UTF-16 units.
+pub fn text_units(tokens: u64) -> u64 {
+    tokens.saturating_mul(HALF_UNITS_PER_TOKEN) / 2
+}
+
 fn room(window: u64, estimate: u64) -> u64 {
     let margin = estimate.saturating_mul(MARGIN_PERCENT).div_ceil(100).max(MIN_MARGIN);
     let room = window.saturating_sub(estimate).saturating_sub(margin);
@@ -184,6 +189,15 @@ mod tests {
         let context = context("You are helpful.", json!([user("Hello", 2)]));
         assert_eq!(estimate(&context), 5 + 2);
         assert_eq!(units("aé漢😀"), 1 + 1 + 1 + 2);
+    }
+
+    #[test]
+    fn so_many_tokens_are_so_much_text() {
+        for count in [0, 1, 2, 3, 1000] {
+            let longest = text_units(count);
+            assert_eq!((tokens(longest), tokens(longest + 1)), (count, count + 1));
+        }
+        assert_eq!(text_units(u64::MAX), u64::MAX / 2);
     }
 
     #[test]
