@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{Found, Session, SessionDir, fork_file, looks_like_path, new_session_id};
+use pi_agent::session::{
+    Diagnostic, Found, Session, SessionDir, fork_file, looks_like_path, new_session_id,
+};
 
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -17,7 +19,9 @@ pub(super) fn directory(
     env: &Env,
     cwd: &Path,
 ) -> SessionDir {
-    let chosen = choice.directory.as_deref().map(|dir| env.resolve_path(cwd, dir));
+    // An empty one comes of a variable that is not set.
+    let chosen = choice.directory.as_deref().filter(|dir| !dir.trim().is_empty());
+    let chosen = chosen.map(|dir| env.resolve_path(cwd, dir));
     let chosen = chosen.or_else(|| env.session_dir().map(|dir| cwd.join(dir)));
     let chosen = chosen.or_else(|| setting.map(|dir| env.resolve_path(cwd, dir)));
     match chosen {
@@ -158,7 +162,7 @@ impl Place<'_> {
         let id = id.unwrap_or_else(new_session_id);
         let (session, diagnostics) =
             fork_file(&source, &folder, self.cwd, id).map_err(|error| failed(&error))?;
-        self.warnings.extend(diagnostics.iter().map(|problem| Warning::new(problem.to_string())));
+        self.tell(&diagnostics);
         Ok(session)
     }
 
@@ -176,10 +180,19 @@ impl Place<'_> {
         }
     }
 
+    fn tell(&self, diagnostics: &[Diagnostic]) {
+        let told = diagnostics.iter().take(MAX_TOLD);
+        self.warnings.extend(told.map(|problem| Warning::new(problem.to_string())));
+        if diagnostics.len() > MAX_TOLD {
+            let more = diagnostics.len() - MAX_TOLD;
+            self.warnings.push(Warning::new(format!("{more} more problems in the same file")));
+        }
+    }
+
     fn open_file(&self, path: &Path) -> Result<Session, AppError> {
         let (session, diagnostics) =
             Session::open(path, self.cwd).map_err(|error| failed(&error))?;
-        self.warnings.extend(diagnostics.iter().map(|problem| Warning::new(problem.to_string())));
+        self.tell(&diagnostics);
         if session.cwd().is_dir() {
             return Ok(session);
         }
@@ -188,12 +201,15 @@ impl Place<'_> {
             session.cwd().display()
         ))
         .with_hint(format!(
-            "Session file: {}\nCurrent directory: {}",
+            "Session file: {0}\nCurrent directory: {1}\nTo go on here with a copy: pi --fork {0}",
             path.display(),
             self.cwd.display()
         )))
     }
 }
+
+/// Most problems of one file that are told one by one.
+const MAX_TOLD: usize = 5;
 
 fn damaged(path: &Path) -> Warning {
     Warning::new(format!("Not continued, its first line is damaged: {}", path.display()))

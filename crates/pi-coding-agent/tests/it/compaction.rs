@@ -1,6 +1,6 @@
 //! Conversations that grow too long.
 
-use pi_test::{Reply, Tokens, Turn};
+use pi_test::{Reply, Signal, Tokens, Turn};
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, WIRES, kinds, without_updates};
@@ -172,13 +172,45 @@ async fn an_entry_that_cannot_be_read_is_told_and_left_out() {
     let file = bed.session_file();
     let mut text = std::fs::read_to_string(&file).unwrap();
     let last = bed.session().pop().unwrap()["id"].as_str().unwrap().to_owned();
-    text.push_str(&format!(
-        "{}\n",
-        json!({"type": "message", "id": "bad00000", "parentId": last, "timestamp": "",
-            "message": {"role": "user", "content": 5}})
-    ));
+    let entry = json!({"type": "message", "id": "bad00000", "parentId": last, "timestamp": "",
+        "message": {"role": "user", "content": 5}});
+    text.push_str(&entry.to_string());
+    text.push('\n');
     std::fs::write(&file, text).unwrap();
     let ended = bed.pi(["-c", "-p", "b"]).run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Two.\n"));
     assert!(ended.stderr.contains("entry bad00000 is left out of the context"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn the_last_answer_does_not_wait_for_the_compaction_behind_it() {
+    let bed = bed([answer("Alpha.", 1000), answer("Beta.", 25_000), Reply::never()]).await;
+    let (first, second) = (long("ALPHA"), long("BETA"));
+    let args = ["--model", "fx-anthropic/m-small", "-p", &first, &second];
+    let mut running = bed.pi(args).start();
+    bed.server.wait_for_requests(3).await;
+    assert_eq!(running.line_with("Beta.").await.trim_end(), "Beta.");
+    running.signal(Signal::TERM);
+    assert_eq!(running.end().await.code, Some(143));
+}
+
+#[tokio::test]
+async fn a_compaction_that_fails_is_told() {
+    let replies = [answer("Alpha.", 1000), answer("Beta.", 25_000), Reply::error(401, "no key")];
+    let bed = bed(replies).await;
+    let (first, second) = (long("ALPHA"), long("BETA"));
+    let args = ["--model", "fx-anthropic/m-small", "-p", &first, &second];
+    let ended = bed.pi(args).run().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Beta.\n"));
+    assert!(ended.stderr.contains("Auto-compaction failed: "), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn nothing_is_asked_when_nothing_can_be_kept() {
+    let bed = Bed::new([answer("Never.", 10)]).await;
+    std::fs::write(bed.scratch.agent().join("sessions"), "in the way").unwrap();
+    let ended = bed.pi(["-p", "hi"]).run().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert!(ended.stderr.contains("Cannot write session file"), "{}", ended.stderr);
+    assert!(bed.bodies().is_empty());
 }

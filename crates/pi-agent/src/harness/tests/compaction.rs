@@ -316,38 +316,6 @@ async fn messages_queued_meanwhile_keep_their_kind_and_are_delivered_on_demand()
 }
 
 #[tokio::test]
-async fn what_is_queued_is_delivered_before_the_model_is_asked_again() {
-    for steer in [false, true] {
-        let bed = Bed::small([]);
-        bed.two_turns().await;
-        bed.harness.record_bash(bash("ls")).expect("stored");
-        let message = AgentMessage::user(vec![InputBlock::text("QUEUED")], 0);
-        if steer {
-            bed.harness.steer(message).await;
-        } else {
-            bed.harness.follow_up(message).await;
-        }
-        bed.model_says(["C."]);
-        let outcome = bed.harness.run_queued().await.expect("idle").expect("something");
-        assert_eq!(outcome.answer.expect("answer").text(), "C.");
-        assert!(bed.sent(2).contains("QUEUED"), "steer: {steer}");
-        assert_eq!(bed.model.contexts().len(), 3);
-    }
-}
-
-#[tokio::test]
-async fn steered_messages_are_delivered_one_at_a_time_behind_an_answer_too() {
-    let bed = Bed::new(["1", "2", "3"].map(FauxTurn::text));
-    bed.prompt("Go").await;
-    for text in ["S1", "S2"] {
-        bed.harness.steer(AgentMessage::user(vec![InputBlock::text(text)], 0)).await;
-    }
-    bed.harness.run_queued().await.expect("idle").expect("something");
-    assert!(bed.sent(1).contains("S1") && !bed.sent(1).contains("S2"));
-    assert!(bed.sent(2).contains("S2"));
-}
-
-#[tokio::test]
 async fn how_full_the_window_is_is_unknown_until_the_next_answer() {
     let bed = Bed::small([]);
     bed.two_turns().await;

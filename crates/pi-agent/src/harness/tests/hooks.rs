@@ -228,6 +228,26 @@ async fn a_hook_may_keep_nothing_and_what_is_queued_then_is_delivered() {
 }
 
 #[tokio::test]
+async fn a_hook_cannot_keep_from_where_the_conversation_cannot_go_on() {
+    let log = Log::default();
+    let tools: Vec<Arc<dyn Tool>> = vec![Says::new("a", "done")];
+    let bed = Bed::of(Plan { tools, ..Plan::small() }, []);
+    bed.two_turns().await;
+    bed.model_says([call("a"), "C.".into()]);
+    bed.prompt("GAMMA").await;
+    let (result, before) = (bed.id(10), bed.bytes());
+    assert_eq!(bed.entries()[10], "toolResult");
+    for id in ["zzz".to_owned(), result] {
+        let hook = Decider { compact: supplied(Some(id.clone())), ..Decider::new("a", &log) };
+        bed.harness.set_session_hooks(vec![Arc::new(hook)]);
+        let error = bed.compact().await.expect_err("refused").to_string();
+        assert_eq!(error, format!("The conversation cannot be kept from entry {id} on"));
+        assert_eq!(heard(&log)[1], format!("a: failed Manual, {error}, hook true"));
+    }
+    assert_eq!(bed.bytes(), before);
+}
+
+#[tokio::test]
 async fn the_first_hook_that_decides_is_the_last_that_is_asked() {
     let log = Log::default();
     let bed = Bed::small([]);

@@ -109,7 +109,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn memory_and_file_say_the_same_whatever_happens(

@@ -153,6 +153,8 @@ async fn operations_have_names_for_other_programs() {
     ] {
         assert_eq!(name(operation), wanted);
     }
+    let told = HarnessError::Occupied(overflow).to_string();
+    assert_eq!(told, "Another operation is on: a compaction");
 }
 
 #[tokio::test]
@@ -188,9 +190,10 @@ async fn what_is_on_excludes_everything_else_but_a_compaction_that_ends_a_prompt
         assert!(is_busy(harness.begin(vec![message]).await.expect_err("busy")), "{phase:?}");
         assert!(is_busy(harness.run_queued().await.expect_err("busy")), "{phase:?}");
         let navigation = harness.navigate(None, NavigateOptions::default()).await;
-        assert!(is_busy(navigation.expect_err("busy")), "{phase:?}");
+        let is_occupied = |error: HarnessError| matches!(error, HarnessError::Occupied(on) if on == phase.operation());
+        assert!(is_occupied(navigation.expect_err("occupied")), "{phase:?}");
         if !phase.is_prompt() {
-            assert!(is_busy(bed.compact().await.expect_err("busy")), "{phase:?}");
+            assert!(is_occupied(bed.compact().await.expect_err("occupied")), "{phase:?}");
         }
         assert_eq!(harness.operation(), phase.operation(), "{phase:?}: it goes on");
         assert_eq!(bed.bytes(), before, "{phase:?}");
@@ -403,6 +406,41 @@ async fn a_listener_that_panics_breaks_what_is_on_and_nothing_else() {
             assert_usable(bed, &when).await;
         }
     }
+}
+
+#[tokio::test]
+async fn what_the_model_would_be_told_is_not_appended_as_an_entry() {
+    let bed = Bed::small([]);
+    bed.two_turns().await;
+    bed.model_says(["SUMMARY"]);
+    bed.compact().await.expect("compacts");
+    let options = NavigateOptions { summarize: true, ..NavigateOptions::default() };
+    bed.model_says(["SUMMARY"]);
+    bed.harness.navigate(Some(&bed.id(5)), options).await.expect("navigates");
+    let bodies: Vec<_> = bed.harness.with_session(|session| {
+        let parsed = session.entries().map(|entry| entry.parse().expect("entry"));
+        parsed.map(|entry| (entry.kind.clone(), entry.body.clone())).collect()
+    });
+    let before = bed.bytes();
+    for kind in ["message", "compaction", "branch_summary"] {
+        let body = bodies.iter().find(|(k, _)| k.as_str() == kind).expect(kind).1.clone();
+        let error = bed.harness.append(body).await.expect_err(kind).to_string();
+        let wanted = "are not appended; they are made by what they record";
+        assert_eq!(error, format!("Entries of type {kind} {wanted}"));
+    }
+    assert_eq!(bed.bytes(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn giving_up_a_wait_gives_up_no_later_one() {
+    let failed = FauxTurn { delay_ms: 5, ..FauxTurn::error("529 overloaded_error") };
+    let bed = Bed::new([failed, "1".into()]);
+    bed.harness.abort_retry();
+    let run = bed.spawn_prompt("Go");
+    bed.ear.wait_for("message_end user").await;
+    bed.harness.abort_retry();
+    let outcome = run.await.expect("task").expect("prompt");
+    assert_eq!(stop_of(&outcome), StopReason::Stop, "there was nothing to give up yet");
 }
 
 #[tokio::test]

@@ -6,9 +6,14 @@ use pi_ai::ToolResultMessage;
 
 const TOO_LONG: &str = "400 prompt is too long: 213462 tokens > 200000 maximum";
 
-/// An answer that was cut off although the model could have said more.
+/// An answer that was cut off, with nine tenths of the window full, although the model could have
+/// said more.
 fn cut_short(answer: &str) -> FauxTurn {
-    FauxTurn { stop_reason: Some(StopReason::Length), ..counted(answer, 5_000) }
+    cut(answer, 90_000)
+}
+
+fn cut(answer: &str, tokens: u64) -> FauxTurn {
+    FauxTurn { stop_reason: Some(StopReason::Length), ..counted(answer, tokens) }
 }
 
 fn overflows(told: &[String]) -> usize {
@@ -174,7 +179,7 @@ async fn an_answer_that_reached_its_own_limit_stands() {
         let mut options = bed.harness.inner.agent.options();
         options.base.max_tokens = limit;
         bed.harness.inner.agent.set_options(options);
-        bed.model_says([cut_short("Half an")]);
+        bed.model_says([cut_short("Half an"), "SUMMARY".into()]);
         let outcome = bed.prompt("GAMMA").await;
         assert_eq!(stop_of(&outcome), StopReason::Length);
         assert_eq!(overflows(&bed.told()), 0, "{limit:?}");
@@ -305,29 +310,48 @@ async fn queued_messages_wait_until_the_request_has_been_sent_again() {
 }
 
 /// A cut answer's calls are answered with a refusal. When the run is ended there, answer and
-/// refusals leave the context together, whether it can be made shorter or not.
+/// refusals leave the context together or stay together.
 #[tokio::test]
-async fn a_cut_tool_call_leaves_together_with_its_result() {
-    for has_history in [true, false] {
+async fn a_cut_tool_call_is_never_parted_from_its_result() {
+    let cases: [(Option<FauxTurn>, &str); 3] = [
+        (Some("SUMMARY".into()), "system user user assistant user assistant user"),
+        (Some(FauxTurn::error("401 no key")), "system user assistant user assistant user user"),
+        (None, "system user assistant toolResult user"),
+    ];
+    for (summary, wanted) in cases {
         let bed = Bed::of(Plan { tools: vec![Gate::new("a")], ..Plan::small() }, []);
         bed.harness.set_hooks(Arc::new(StopsAtResults));
-        if has_history {
+        if summary.is_some() {
             bed.two_turns().await;
         }
-        let cut = FauxTurn { blocks: call("a").blocks, ..cut_short("") };
-        bed.model_says([cut]);
-        if has_history {
-            bed.model_says(["SUMMARY", "C."]);
-        }
+        bed.model_says([FauxTurn { blocks: call("a").blocks, ..cut_short("") }]);
+        bed.model_says(summary);
+        bed.model_says(["C."]);
         bed.prompt("GAMMA").await;
         bed.model_says(["D."]);
         bed.prompt("DELTA").await;
-        let wanted = match has_history {
-            true => "system user user assistant user assistant user",
-            false => "system user user",
-        };
-        assert_eq!(bed.requests().last().expect("request"), wanted);
-        assert_eq!(bed.context(), bed.reopened([]).context(), "{has_history}");
+        assert!(bed.requests().contains(&wanted.to_owned()), "{wanted}: {:?}", bed.requests());
+        let context = bed.context();
+        assert_eq!(bed.reopened([]).context(), context, "{wanted}");
+    }
+}
+
+#[tokio::test]
+async fn a_cut_answer_stays_where_the_window_was_not_full_or_nothing_can_be_summarised() {
+    for (has_history, tokens) in [(true, 80_000), (false, 90_000)] {
+        let bed = Bed::small([]);
+        if has_history {
+            bed.two_turns().await;
+        }
+        bed.model_says([cut("Half an", tokens), "C.".into()]);
+        let outcome = bed.prompt("GAMMA").await;
+        assert_eq!((stop_of(&outcome), outcome.unrecovered), (StopReason::Length, None));
+        let told = bed.told();
+        assert_eq!(overflows(&told), 0, "{tokens}");
+        assert!(!told.iter().any(|line| line.starts_with("entry_appended")), "{tokens}");
+        bed.prompt("DELTA").await;
+        let request = bed.model.contexts().len() - 1;
+        assert!(bed.sent(request).contains("Half an"), "{tokens}");
     }
 }
 

@@ -167,7 +167,7 @@ async fn a_second_prompt_meanwhile_is_refused() {
         "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
     );
     let elsewhere = bed.harness.navigate(None, NavigateOptions::default()).await;
-    assert!(matches!(elsewhere, Err(HarnessError::Busy)));
+    assert!(matches!(elsewhere, Err(HarnessError::Occupied(Operation::Turn))));
     gate.open.notify_one();
     run.await.expect("task").expect("prompt");
     bed.harness.wait_for_idle().await;
@@ -236,13 +236,12 @@ async fn what_could_not_be_written_is_written_first_later() {
     let folder = dir.path().join("sessions");
     fs::write(&folder, "in the way").expect("write");
     let session = Session::create(&folder, Path::new("/w"), new_session_id(), None);
-    let turns = ["1", "2"].map(FauxTurn::text);
-    let bed = Bed::on(session.expect("session"), dir, Plan::default(), turns);
+    let bed = Bed::on(session.expect("session"), dir, Plan::default(), [FauxTurn::text("2")]);
     let outcome = bed.prompt("one").await;
-    assert_eq!(stop_of(&outcome), StopReason::Stop, "the answer is not lost with its record");
+    assert_eq!(stop_of(&outcome), StopReason::Aborted, "nothing is asked that leaves no record");
+    assert!(bed.requests().is_empty());
     let error = outcome.unstored.expect("not stored").to_string();
     assert!(error.starts_with("Cannot write session file"), "{error}");
-    assert!(bed.told().contains(&"agent_settled aborted=false".to_owned()));
 
     fs::remove_file(&folder).expect("remove");
     assert!(bed.prompt("two").await.unstored.is_none());

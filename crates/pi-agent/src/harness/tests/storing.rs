@@ -128,23 +128,35 @@ async fn what_was_kept_is_written_before_a_compaction() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_was_never_written_can_be_compacted_once_it_can_be() {
-    let (bed, is_broken) = bed_on_disk(Plan::small());
-    set(&is_broken, true);
-    bed.two_turns().await;
-    assert_eq!(bed.entries(), [""; 0]);
+async fn a_tool_is_not_run_when_its_call_cannot_be_stored() {
+    let gate = Gate::new("a");
+    let (bed, is_broken) = bed_on_disk(Plan { tools: vec![gate.clone()], ..Plan::small() });
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        call("a")
+    });
+    let outcome = bed.prompt("GAMMA").await;
+    assert!(outcome.aborted && outcome.unstored.is_some());
+    assert!(!gate.is_running.load(Ordering::SeqCst));
     set(&is_broken, false);
-    bed.model_says(["SUMMARY"]);
-    bed.compact().await.expect("compacts");
-    assert_eq!(bed.entries()[4..], ["user", "assistant", "user", "assistant", "compaction"]);
+    bed.model_says(["D."]);
+    bed.prompt("DELTA").await;
+    let kept = ["user", "assistant", "toolResult", "assistant", "user", "assistant"];
+    assert_eq!(bed.entries()[4..], kept, "the call has a result all the same");
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
 }
 
 #[tokio::test]
 async fn a_recovery_that_cannot_be_stored_is_told_with_the_outcome() {
     let (bed, is_broken) = bed_on_disk(Plan::small());
     bed.two_turns().await;
-    set(&is_broken, true);
-    bed.model_says([FauxTurn::error("prompt is too long")]);
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        FauxTurn::error("prompt is too long")
+    });
     let outcome = bed.prompt("GAMMA").await;
     assert_eq!(stop_of(&outcome), StopReason::Error);
     assert!(outcome.unrecovered.expect("why").contains(": broken"));
@@ -201,27 +213,29 @@ async fn messages_that_are_not_on_disk_yet_stay_in_the_context_all_the_same() {
     let gate = Gate::new("a");
     let (bed, is_broken) = bed_on_disk(Plan { tools: vec![gate.clone()], ..Plan::small() });
     bed.two_turns().await;
-    bed.model_says([call("a"), "C.".into(), "D.".into(), "E.".into()]);
+    bed.model_says([call("a")]);
+    let broken = Arc::clone(&is_broken);
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        FauxTurn::text("C.")
+    });
     let run = bed.spawn_prompt("GAMMA");
     bed.ear.wait_for("tool_execution_start").await;
     let edit = EntryBody::ContextEdit { target_id: bed.id(5), replacement: None };
     bed.harness.append(edit).await.expect("stored");
-    set(&is_broken, true);
     gate.open.notify_one();
     let outcome = run.await.expect("task").expect("prompt");
     assert!(outcome.unstored.is_some());
-    bed.prompt("DELTA").await;
-    assert_eq!(
-        bed.requests()[4],
-        "system user assistant user assistant user assistant toolResult assistant user"
-    );
+    let told = bed.harness.messages();
+    assert_eq!(told.last().map(AgentMessage::role), Some("assistant"), "C. is not lost");
 
     set(&is_broken, false);
+    bed.model_says(["E."]);
     bed.prompt("EPSILON").await;
     assert_eq!(
-        bed.requests()[5],
-        "system user user assistant user assistant toolResult assistant user assistant user",
-        "once they are, the edit counts"
+        bed.requests()[4],
+        "system user user assistant user assistant toolResult assistant user",
+        "once all is on disk, the edit counts"
     );
     let context = bed.context();
     assert_eq!(bed.reopened([]).context(), context);

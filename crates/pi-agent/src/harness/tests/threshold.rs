@@ -89,7 +89,8 @@ async fn after_an_aborted_answer_it_waits_for_the_next_prompt_and_adds_no_turn()
         FauxTurn::text("C."),
     ];
     let mut plan = Plan::small();
-    plan.compaction.reserve_tokens = 100_000 - 300;
+    plan.model.context_window = 600;
+    plan.compaction.reserve_tokens = 300;
     let bed = Bed::of(plan, turns);
     bed.prompt(&long("ALPHA")).await;
     bed.told();
@@ -287,12 +288,12 @@ async fn when_switched_off_nothing_happens_by_itself() {
 async fn a_model_may_have_sizes_of_its_own() {
     let turns = [
         FauxTurn::text("A."),
-        counted("B.", 50_000),
+        counted("B.", 60_001),
         FauxTurn::text("HISTORY"),
         FauxTurn::text("PREFIX"),
     ];
     let bed = Bed::small(turns);
-    let own = CompactionOverride { reserve_tokens: Some(60_000), keep_recent_tokens: Some(1) };
+    let own = CompactionOverride { reserve_tokens: Some(40_000), keep_recent_tokens: Some(1) };
     bed.harness.set_compaction(CompactionPolicy {
         settings: CompactionSettings::default(),
         model_overrides: [("faux/faux-1".to_owned(), own)].into(),
@@ -352,7 +353,8 @@ async fn repeated_errors_do_not_keep_it_from_happening() {
 #[tokio::test]
 async fn without_any_count_the_length_is_estimated() {
     let mut plan = Plan::small();
-    plan.compaction.reserve_tokens = 100_000 - 300;
+    plan.model.context_window = 600;
+    plan.compaction.reserve_tokens = 300;
     let bed = Bed::of(plan, ["A.", "B.", "SUMMARY"].map(FauxTurn::text));
     bed.prompt(&long("ALPHA")).await;
     assert_eq!(compactions(&bed.told()), [""; 0]);
