@@ -9,6 +9,7 @@ mod conversation;
 mod cut_point;
 mod estimate;
 mod file_ops;
+mod parts;
 mod policy;
 mod prepare;
 mod prompts;

@@ -57,6 +57,11 @@ fn floor(window: u64) -> u64 {
     MIN_ANSWER_TOKENS.min(window / SMALL_WINDOW_FLOOR)
 }
 
+/// Length of the longest text that is estimated at so many tokens, in UTF-16 units.
+pub fn text_units(tokens: u64) -> u64 {
+    tokens.saturating_mul(HALF_UNITS_PER_TOKEN) / 2
+}
+
 fn room(window: u64, estimate: u64) -> u64 {
     let min_margin = MIN_MARGIN.min(window / SMALL_WINDOW_MARGIN);
     let margin = estimate.saturating_mul(MARGIN_PERCENT).div_ceil(100).max(min_margin);
@@ -202,6 +207,15 @@ mod tests {
         let context = context("You are helpful.", json!([user("Hello", 2)]));
         assert_eq!(estimate(&context), 5 + 2);
         assert_eq!(units("aé漢😀"), 1 + 1 + 1 + 2);
+    }
+
+    #[test]
+    fn so_many_tokens_are_so_much_text() {
+        for count in [0, 1, 2, 3, 1000] {
+            let longest = text_units(count);
+            assert_eq!((tokens(longest), tokens(longest + 1)), (count, count + 1));
+        }
+        assert_eq!(text_units(u64::MAX), u64::MAX / 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where a conversation is cut: what comes before is summarised, what comes after stays.
 //!
-//! A cut never stands between a tool call and its result, and never after something no request has
-//! carried to the model yet.
+//! A cut never stands between a tool call and its result, and never after something the model has
+//! not answered yet: a summary in its place would be all the model ever learns of it.
 
 use pi_ai::StopReason;
 
@@ -19,8 +19,8 @@ pub(super) struct CutPoint {
     pub(super) turn_start: Option<usize>,
 }
 
-/// Keeps about `keep_recent_tokens` of the newest messages, up to one message more. `None`: they
-/// are fewer, or there is no place to cut.
+/// Keeps about `keep_recent_tokens` of the newest messages, up to one message more, and all that is
+/// unanswered. `None`: they are fewer, or there is no place to cut.
 pub(super) fn find(entries: &[SpanEntry<'_>], keep_recent_tokens: u64) -> Option<CutPoint> {
     let reached = newest_worth(entries, keep_recent_tokens)?;
     let tail = Tail::of(entries);
@@ -31,9 +31,9 @@ pub(super) fn find(entries: &[SpanEntry<'_>], keep_recent_tokens: u64) -> Option
         return Some(CutPoint { first_kept: end, turn_start: turn_start(entries, end) });
     }
     let at = match (next, tail) {
-        (Some(next), Tail::Unsent { first }) if next > first => last_opening(entries, first)?,
+        (Some(next), Tail::Unanswered { first }) if next > first => last_opening(entries, first)?,
         (Some(next), _) => next,
-        (None, Tail::Unsent { first }) => last_opening(entries, first)?,
+        (None, Tail::Unanswered { first }) => last_opening(entries, first)?,
         (None, _) => last_opening(entries, reached)?,
     };
     let turn_start = if begins_turn(entries, at) { None } else { turn_start(entries, at) };
@@ -56,12 +56,12 @@ fn newest_worth(entries: &[SpanEntry<'_>], tokens: u64) -> Option<usize> {
 /// What stands at the end of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
-    /// The model has answered the last message, or it is the answer.
+    /// The last message is an answer.
     Answered,
-    /// From this message on no request has carried any.
-    Unsent { first: usize },
-    /// All was sent, but the attempts to answer were taken out of the context; they stand from
-    /// `end` on, where no message is left.
+    /// From this message on the model has answered none, whether a request carried them or not.
+    Unanswered { first: usize },
+    /// The last message is an answer, and the attempts to go on from it were taken out of the
+    /// context; they stand from `end` on, where no message is left.
     Abandoned { end: usize },
 }
 
@@ -69,16 +69,14 @@ impl Tail {
     fn of(entries: &[SpanEntry<'_>]) -> Self {
         let end = entries.iter().rposition(SpanEntry::is_told).map_or(0, |last| last + 1);
         let (told, rest) = entries.split_at(end);
-        if rest.iter().any(|e| is_answer(e.entry)) {
-            let is_replaced = rest.iter().any(|e| replaces_one_of(e.entry, told));
-            return if is_replaced { Self::Answered } else { Self::Abandoned { end } };
+        let answered = told.iter().rposition(|e| e.message.as_ref().is_some_and(is_reply));
+        let answered = answered.map_or(0, |reply| reply + 1);
+        if let Some(offset) = told.iter().skip(answered).position(SpanEntry::is_told) {
+            return Self::Unanswered { first: answered + offset };
         }
-        let asked = told.iter().rposition(|e| e.message.as_ref().is_some_and(is_reply));
-        let asked = asked.map_or(0, |reply| reply + 1);
-        match told.iter().skip(asked).position(SpanEntry::is_told) {
-            Some(offset) => Self::Unsent { first: asked + offset },
-            None => Self::Answered,
-        }
+        let was_tried = rest.iter().any(|e| is_answer(e.entry));
+        let is_replaced = rest.iter().any(|e| replaces_one_of(e.entry, told));
+        if was_tried && !is_replaced { Self::Abandoned { end } } else { Self::Answered }
     }
 }
 

@@ -200,7 +200,8 @@ fn answer_units(block: &AssistantBlock) -> u64 {
     }
 }
 
-fn text_units(text: &str) -> u64 {
+/// Length of a text in UTF-16 units.
+pub(super) fn text_units(text: &str) -> u64 {
     bytes_units(text.as_bytes())
 }
 

@@ -39,6 +39,16 @@ const CRITICAL_CONTEXT: &str = "\
 ## Critical Context
 - [facts, data, examples and references the work cannot go on without]";
 
+const TURN_FORMAT: &str = "\
+## Original Request
+[what the user asked for in this turn]
+
+## Progress So Far
+- [what was done and decided]
+
+## Context Needed to Continue
+- [facts the last part builds on]";
+
 /// A first summary.
 pub(super) fn initial() -> String {
     format!(
@@ -67,10 +77,19 @@ pub(super) fn turn_prefix() -> String {
     format!(
         "The conversation above is the first part of one long turn. Its last part stays as it is \
          and will be read right after your summary, so say what is needed to understand it. Write \
-         under exactly these headings:\n\n\
-         ## Original Request\n[what the user asked for in this turn]\n\n\
-         ## Progress So Far\n- [what was done and decided]\n\n\
-         ## Context Needed to Continue\n- [facts the last part builds on]\n\n{EXACTNESS}"
+         under exactly these headings:\n\n{TURN_FORMAT}\n\n{EXACTNESS}"
+    )
+}
+
+/// A summary of the beginning of a turn that takes the place of one of less of it.
+pub(super) fn turn_prefix_update() -> String {
+    format!(
+        "The conversation above is a further part of one long turn, whose beginning is summarised \
+         in <previous-summary>. Bring that summary up to date; it will be the only record of both. \
+         The turn's last part stays as it is and will be read right after your summary.\n\n\
+         - Keep what the summary says, the request above all, unless it no longer matters.\n\
+         - Add what was done, decided and learnt since.\n\n\
+         Use exactly these headings:\n\n{TURN_FORMAT}\n\n{EXACTNESS}"
     )
 }
 

@@ -15,6 +15,10 @@ use super::prompts;
 use crate::agent_loop::StreamFn;
 use crate::retry::RetrySettings;
 
+/// Fewest tokens of a large window that are left for a summary: what output limits keep free, and
+/// as many again.
+const LEAST_RESERVE: u64 = 8192;
+
 /// What summaries are made with.
 #[derive(Clone)]
 pub struct Summarizer {
@@ -99,6 +103,22 @@ impl Summarizer {
             self.listener.on_retry(SummaryRetry::Finished).await;
         }
         result
+    }
+
+    /// UTF-16 units of conversation that a request can carry beside `prompt` and still have
+    /// `reserve_tokens` left for its answer. They come from the estimate that output limits come
+    /// from, so that a full request has room for a summary.
+    pub(super) fn room_beside(&self, prompt: &str, reserve_tokens: u64) -> u64 {
+        let window = self.model.context_window;
+        if window == 0 {
+            return u64::MAX;
+        }
+        let reserve = reserve_tokens.max(LEAST_RESERVE).min(window / 4 * 3);
+        let (context, _) = self.request(prompt);
+        let taken = reserve.saturating_add(max_tokens::estimate(&context));
+        // However long the earlier summary is, no part is tiny: every request gets on.
+        let room = window.saturating_sub(taken).max(window / 8);
+        max_tokens::text_units(room)
     }
 
     async fn send(&self, prompt: &str) -> Result<Arc<AssistantMessage>, SummaryError> {

@@ -12,6 +12,7 @@ mod branches;
 mod cuts;
 mod estimates;
 mod histories;
+mod parts;
 mod recordings;
 mod requests;
 mod summaries;

@@ -118,7 +118,7 @@ fn bookkeeping_right_before_the_cut_stays_with_what_follows() {
 }
 
 #[test]
-fn what_was_never_sent_is_not_summarised() {
+fn what_was_never_answered_is_not_summarised() {
     let head = || vec![user(50), answer(50), user(10), call("c")];
     let with = |more: Vec<Value>| {
         let mut entries = head();
@@ -170,8 +170,10 @@ fn what_was_never_sent_is_not_summarised() {
     ]);
 }
 
+/// Other than the original on purpose: it summarises a long prompt whose answer failed, and the model
+/// then answers a summary of what the user wanted.
 #[test]
-fn what_an_abandoned_attempt_could_not_answer_is_summarised() {
+fn what_a_failed_answer_left_unanswered_is_kept_whatever_its_size() {
     let overflow = |message: Vec<Value>| {
         let mut entries = vec![user(50), answer(50)];
         entries.extend(message);
@@ -182,13 +184,19 @@ fn what_an_abandoned_attempt_could_not_answer_is_summarised() {
             "a long prompt",
             100,
             overflow(vec![user(300), failed(""), omit("e3")]),
-            ("e3", vec![0, 1], vec![2]),
+            ("e2", vec![0, 1], vec![]),
         ),
         (
-            "bookkeeping beside the attempt stays with it",
+            "two prompts, either long",
             100,
-            overflow(vec![user(300), label(), failed(""), omit("e4")]),
-            ("e3", vec![0, 1], vec![2]),
+            overflow(vec![user(300), failed(""), omit("e3"), user(200), failed(""), omit("e6")]),
+            ("e2", vec![0, 1], vec![]),
+        ),
+        (
+            "bookkeeping before it stays with it",
+            100,
+            overflow(vec![label(), user(300), label(), failed(""), omit("e5")]),
+            ("e2", vec![0, 1], vec![]),
         ),
         (
             "a message after the attempt",
@@ -208,7 +216,13 @@ fn what_an_abandoned_attempt_could_not_answer_is_summarised() {
             ("e2", vec![0, 1], vec![]),
         ),
         (
-            "a short prompt is kept whole",
+            "an answer that broke off and was taken out is none",
+            100,
+            overflow(vec![user(300), failed("part"), omit("e3")]),
+            ("e2", vec![0, 1], vec![]),
+        ),
+        (
+            "a short prompt, and recent messages before it",
             100,
             vec![user(50), answer(80), user(30), failed(""), omit("e3")],
             ("e1", vec![], vec![0]),
@@ -229,13 +243,25 @@ fn what_an_abandoned_attempt_could_not_answer_is_summarised() {
             "a long result and a message after it",
             100,
             overflow(vec![user(10), call("c"), result("c", 500), user(5), failed(""), omit("e6")]),
-            ("e6", vec![0, 1, 2, 3, 4], vec![5]),
+            ("e3", vec![0, 1], vec![2]),
         ),
+    ]);
+}
+
+#[test]
+fn an_answer_that_an_abandoned_attempt_could_not_go_on_from_is_summarised() {
+    let entries = |more: Vec<Value>| {
+        let mut entries = vec![user(50), answer(50), user(10), answer(200), failed(""), omit("e4")];
+        entries.extend(more);
+        entries
+    };
+    check(vec![
+        ("a long answer", 100, entries(vec![]), ("e4", vec![0, 1], vec![2, 3])),
         (
-            "a long answer to a request before the one that failed",
+            "the attempt saw other content",
             100,
-            overflow(vec![user(10), answer(200), failed(""), omit("e4")]),
-            ("e4", vec![0, 1], vec![2, 3]),
+            entries(vec![edit("e3", json!({"content": text(&tokens(300))}))]),
+            ("e3", vec![0, 1], vec![2]),
         ),
     ]);
 }
@@ -307,6 +333,11 @@ fn there_may_be_nothing_to_do() {
         ("empty", vec![], "Nothing to compact (session too small)"),
         ("all recent", vec![user(20), answer(20)], "Nothing to compact (session too small)"),
         ("one long message", vec![user(500)], "Nothing to compact (session too small)"),
+        (
+            "one long message, and a failed answer that was taken out",
+            vec![user(500), failed(""), omit("e1")],
+            "Nothing to compact (session too small)",
+        ),
         ("compacted", vec![user(500), answer(500), compaction("OLD", "e1")], "Already compacted"),
         (
             "compacted, and bookkeeping since",

@@ -145,8 +145,26 @@ proptest! {
             AgentMessage::Assistant(answer) => answer.stop_reason != StopReason::Error,
             _ => false,
         });
-        // What no request carried is kept whatever it weighs, and a call with its results.
+        // What is unanswered is kept whatever it weighs, and a call with its results.
         let sent = kept.get(1..answered.unwrap_or_default()).unwrap_or_default();
         prop_assert!(messages_tokens(sent) <= keep + 3 * 120);
+    }
+
+    #[test]
+    fn what_is_unanswered_is_kept_word_for_word(
+        steps in prop::collection::vec(step(), 0..30),
+        keep in 0_u64..300,
+    ) {
+        let entries = entries(&steps);
+        let before = session(&entries);
+        let Ok(preparation) = prepare(&before, &keeping(keep)) else { return Ok(()) };
+        let told_before = told(&before);
+        let answered = told_before.iter().rposition(|message| match message {
+            AgentMessage::Assistant(answer) => answer.stop_reason != StopReason::Error,
+            _ => false,
+        });
+        let unanswered = &told_before[answered.map_or(0, |answer| answer + 1)..];
+        let kept = told(&compacted(entries, &preparation));
+        prop_assert!(kept.ends_with(unanswered));
     }
 }

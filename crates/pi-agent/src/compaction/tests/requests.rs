@@ -46,7 +46,7 @@ impl Bed {
         Self { model, summarizer, heard }
     }
 
-    fn with_model(mut self, model: Model) -> Self {
+    pub(super) fn with_model(mut self, model: Model) -> Self {
         self.summarizer.model = Arc::new(model);
         self
     }

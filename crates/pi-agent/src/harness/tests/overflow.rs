@@ -245,14 +245,31 @@ async fn a_first_prompt_that_is_too_long_leaves_nothing_to_summarise() {
     );
 }
 
+/// Other than the original on purpose: it has the model answer a summary of the prompt.
 #[tokio::test]
-async fn a_prompt_longer_than_what_is_kept_is_summarised_itself() {
-    let bed = Bed::small([FauxTurn::error(TOO_LONG), "SUMMARY".into(), "A.".into()]);
+async fn a_prompt_longer_than_what_is_kept_is_sent_again_word_for_word() {
+    let bed = Bed::small([]);
+    bed.two_turns().await;
+    bed.model_says([FauxTurn::error(TOO_LONG), "SUMMARY".into(), "C.".into()]);
+    let prompt = format!("{0}{0}", long("GAMMA"));
+    let outcome = bed.prompt(&prompt).await;
+    assert_eq!(outcome.answer.expect("answer").text(), "C.");
+    assert!(bed.sent(3).contains("BETA") && !bed.sent(3).contains("GAMMA"));
+    assert_eq!(bed.requests()[4], "system user user");
+    assert!(bed.sent(4).contains("SUMMARY") && bed.sent(4).contains(&prompt));
+}
+
+#[tokio::test]
+async fn a_first_prompt_longer_than_what_is_kept_is_an_error_and_stays() {
+    let bed = Bed::small([FauxTurn::error(TOO_LONG)]);
     let outcome = bed.prompt(&long("ALPHA")).await;
-    assert_eq!(outcome.answer.expect("answer").text(), "A.");
-    assert!(bed.sent(1).contains("ALPHA"));
-    assert_eq!(bed.requests()[2], "system user");
-    assert!(bed.sent(2).contains("SUMMARY") && !bed.sent(2).contains("ALPHA"));
+    assert_eq!((stop_of(&outcome), &outcome.unrecovered), (StopReason::Error, &None));
+    assert_eq!(outcome.answer.expect("answer").error_message.as_deref(), Some(TOO_LONG));
+    assert_eq!(overflows(&bed.told()), 0);
+
+    bed.model_says(["B."]);
+    bed.prompt("BETA").await;
+    assert!(bed.sent(1).contains(&long("ALPHA")));
 }
 
 #[tokio::test]

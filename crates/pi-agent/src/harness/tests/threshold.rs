@@ -138,6 +138,56 @@ async fn a_session_resumed_with_a_smaller_model_is_compacted_before_the_prompt()
     assert_eq!(bed.requests(), ["user", "system user user assistant user"]);
 }
 
+/// A history of several windows of the model it is resumed with.
+async fn resumed_with_a_tiny_model(turns: impl IntoIterator<Item = FauxTurn>) -> Bed {
+    let bed = Bed::small([]);
+    for mark in ["ALPHA", "BETA", "GAMMA", "DELTA"] {
+        bed.model_says([counted("A.", 20_000)]);
+        bed.prompt(&format!("{mark} {}", "word ".repeat(600))).await;
+    }
+    let mut plan = bed.plan.clone();
+    plan.model.context_window = 6000;
+    bed.reopened_as(plan, turns)
+}
+
+#[tokio::test]
+async fn a_history_longer_than_the_window_is_summarised_part_by_part() {
+    let turns = ["SUM-1", "SUM-2", "SUM-3"].map(|text| counted(text, 50));
+    let bed = resumed_with_a_tiny_model(turns.into_iter().chain(["B.".into()])).await;
+    bed.prompt("Next").await;
+    assert_eq!(compactions(&bed.told()), COMPACTED);
+    for (request, mark) in ["ALPHA", "BETA", "GAMMA"].iter().enumerate() {
+        assert!(bed.sent(request).contains(mark), "{mark}");
+    }
+    assert!(bed.sent(2).contains("SUM-2") && !bed.sent(2).contains("SUM-1"));
+    assert!(bed.sent(3).contains("SUM-3") && bed.sent(3).contains("DELTA"));
+    let lines = bed.lines();
+    let entry = lines.iter().find(|line| line["type"] == "compaction").expect("compaction");
+    assert_eq!(entry["usage"]["totalTokens"], 150);
+}
+
+#[tokio::test]
+async fn a_part_that_fails_leaves_nothing_of_those_before_it() {
+    let bed = resumed_with_a_tiny_model([counted("SUM-1", 50), FauxTurn::error("401 no")]).await;
+    let before = bed.bytes();
+    let failed = bed.compact().await.expect_err("no compaction");
+    assert_eq!(failed.to_string(), "401 no");
+    assert_eq!(bed.bytes(), before);
+
+    bed.model_says([FauxTurn::text("SUM-1"), hanging()]);
+    let told = bed.ear.clone();
+    let asked = async {
+        told.wait_for("compaction_start").await;
+        while bed.model.remaining() > 0 {
+            tokio::task::yield_now().await;
+        }
+        bed.harness.abort();
+    };
+    let (cancelled, ()) = tokio::join!(bed.compact(), asked);
+    assert_eq!(cancelled.expect_err("cancelled").to_string(), "Compaction cancelled");
+    assert_eq!(bed.bytes(), before);
+}
+
 #[tokio::test]
 async fn between_turns_the_run_goes_on_with_the_shorter_context() {
     let turns = [
