@@ -32,6 +32,7 @@ mod walk;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use append::Draft;
 pub use context::SessionContext;
 pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
@@ -56,7 +57,7 @@ pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 
-use append::line;
+use append::{Kept, line};
 use load::{Loaded, load};
 use tree::Tree;
 
@@ -67,8 +68,7 @@ pub struct Session {
     tree: Tree,
     /// `None`: in memory only.
     storage: Option<Box<dyn SessionStorage>>,
-    /// The storage holds the session; it does from the first user or assistant message on.
-    is_saved: bool,
+    kept: Kept,
     /// What later reads of other processes' lines found.
     diagnostics: Vec<Diagnostic>,
 }
@@ -168,7 +168,7 @@ impl Session {
     /// is then as it was.
     pub fn open(path: &Path, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let (session, diagnostics) = Self::open_storage(Box::new(FileStorage::new(path)), cwd)?;
-        if session.is_saved {
+        if session.is_saved() {
             return Ok((session, diagnostics));
         }
         Err(SessionError::Read { path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
@@ -197,7 +197,7 @@ impl Session {
     /// or assistant message on.
     #[must_use]
     pub fn keep_in(self, storage: Box<dyn SessionStorage>) -> Self {
-        Self { storage: Some(storage), is_saved: false, ..self }
+        Self { storage: Some(storage), kept: Kept::Nothing, ..self }
     }
 
     /// The branch's first entry and its parent, where that is not there.
@@ -207,7 +207,13 @@ impl Session {
     }
 
     fn new(header: Header, storage: Option<Box<dyn SessionStorage>>) -> Self {
-        Self { header, tree: Tree::default(), storage, is_saved: false, diagnostics: Vec::new() }
+        Self {
+            header,
+            tree: Tree::default(),
+            storage,
+            kept: Kept::Nothing,
+            diagnostics: Vec::new(),
+        }
     }
 
     pub fn header(&self) -> &Header {
@@ -228,9 +234,10 @@ impl Session {
         self.storage.as_ref()?.path()
     }
 
-    /// Whether the session is kept: in a file, as a rule.
+    /// Whether the session is kept: in a file, as a rule. It is from the first user or assistant
+    /// message on.
     pub fn is_saved(&self) -> bool {
-        self.is_saved
+        self.kept != Kept::Nothing
     }
 
     /// All entries, in file order.

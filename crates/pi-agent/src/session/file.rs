@@ -66,7 +66,7 @@ impl FileStorage {
     }
 
     /// Makes the file where none is.
-    fn publish(&mut self, text: &str) -> io::Result<bool> {
+    fn publish(&mut self, text: &[u8]) -> io::Result<bool> {
         let dir = folder(&self.path);
         fs::create_dir_all(dir)?;
         let claim = self.claim.as_ref();
@@ -97,7 +97,7 @@ impl SessionStorage for FileStorage {
         loop {
             self.seen = None;
             let (mut file, is_writable) = match open(&self.path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if is_absent(&error) => return Ok(None),
                 opened => opened?,
             };
             let mut bytes = Vec::new();
@@ -170,7 +170,7 @@ impl SessionStorage for FileStorage {
         Ok(())
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         let Some(seen) = &mut self.seen else { return self.publish(text) };
         let Some(successor) = Successor::prepare(&self.path, seen, text)? else {
             return Ok(false);
@@ -182,7 +182,7 @@ impl SessionStorage for FileStorage {
 
 impl Seen {
     /// A file this process just wrote.
-    fn written(file: File, text: &str) -> io::Result<Self> {
+    fn written(file: File, text: &[u8]) -> io::Result<Self> {
         let identity = FileIdentity::of(&file.metadata()?);
         let length = text.len() as u64;
         Ok(Self {
@@ -240,7 +240,7 @@ struct Successor {
 impl Successor {
     /// Writes the new file beside the one that was seen; `None` when that is not there any more. Its
     /// permissions stay, and a link to it stays a link.
-    fn prepare(path: &Path, seen: &Seen, text: &str) -> io::Result<Option<Self>> {
+    fn prepare(path: &Path, seen: &Seen, text: &[u8]) -> io::Result<Option<Self>> {
         let target = match fs::canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             target => target?,
@@ -257,7 +257,7 @@ impl Successor {
     }
 
     /// Puts it in its place, and adds to it what reached the old one at the last moment.
-    fn publish(self, old: &mut Seen, text: &str) -> io::Result<Seen> {
+    fn publish(self, old: &mut Seen, text: &[u8]) -> io::Result<Seen> {
         let mut file = self.file.persist(&self.target).map_err(|error| error.error)?;
         let late = old.read_from(old.length)?;
         file.write_all(&late)?;
@@ -282,6 +282,11 @@ impl Claim {
     }
 }
 
+/// Where a folder of the path is a file, nothing is either.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Opens a file for adding, or at least for reading, and says which.
 fn open(path: &Path) -> io::Result<(File, bool)> {
     match OpenOptions::new().read(true).append(true).open(path) {
@@ -298,7 +303,7 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-fn write_beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
+fn write_beside(path: &Path, text: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     // The handle is kept and added to.
     builder.prefix(".session-").append(true);
@@ -307,7 +312,7 @@ fn write_beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> 
     #[cfg(unix)]
     builder.permissions(permissions);
     let mut file = builder.tempfile_in(folder(path))?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.as_file().sync_all()?;
     Ok(file)
 }

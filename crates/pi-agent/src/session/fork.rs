@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pi_ai::{InputBlock, UserContent};
 
-use super::append::line;
+use super::append::{Kept, line};
 use super::entry::{EntryBody, EntryKind};
 use super::header::{Header, check_session_id};
 use super::jsonl::{Diagnostic, decode};
@@ -69,7 +69,7 @@ impl Session {
     /// breaks the rule; the file cannot be written.
     pub fn fork(&self, point: ForkPoint<'_>, dir: &Path, id: String) -> Result<Forked, ForkError> {
         let (path, text) = self.path_to_point(point).ok_or(ForkError::InvalidEntry)?;
-        if self.storage.is_some() && !self.is_saved {
+        if self.storage.is_some() && !self.is_saved() {
             return Err(ForkError::NotSaved);
         }
         let header =
@@ -131,7 +131,7 @@ fn begin(header: &Header, copied: &Copied, dir: Option<&Path>) -> Result<Session
     let mut storage = dir.map(|dir| FileStorage::in_dir(dir, header));
     let is_saved = copied.starts_file && storage.is_some();
     if let Some(storage) = storage.as_mut().filter(|_| is_saved) {
-        let written = storage.replace(&text).map_err(|source| {
+        let written = storage.replace(text.as_bytes()).map_err(|source| {
             let path = storage.path().unwrap_or(Path::new("")).to_owned();
             SessionError::Write { path, source }
         })?;
@@ -141,7 +141,8 @@ fn begin(header: &Header, copied: &Copied, dir: Option<&Path>) -> Result<Session
     }
     let (session, _) = Session::from_text(text, Path::new(&header.cwd))?;
     let storage = storage.map(|storage| -> Box<dyn SessionStorage> { Box::new(storage) });
-    Ok(Session { storage, is_saved, ..session })
+    let kept = if is_saved { Kept::Same } else { Kept::Nothing };
+    Ok(Session { storage, kept, ..session })
 }
 
 /// All text of a user message, blocks following each other directly; `None` for anything else.

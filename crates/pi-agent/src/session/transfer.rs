@@ -53,7 +53,7 @@ pub fn import(source: &Path, dir: &SessionDir, cwd: &Path) -> Result<PathBuf, Tr
         let name =
             if number == 1 { format!("{stem}.jsonl") } else { format!("{stem}-{number}.jsonl") };
         let path = folder.join(name);
-        let written = FileStorage::new(&path).replace(&text);
+        let written = FileStorage::new(&path).replace(text.as_bytes());
         let written =
             written.map_err(|source| SessionError::Write { path: path.clone(), source })?;
         if written || fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
@@ -104,7 +104,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let mut storage = FileStorage::new(path);
     for _ in 0..ATTEMPTS {
         storage.read()?;
-        if storage.replace(text)? {
+        if storage.replace(text.as_bytes())? {
             return Ok(());
         }
     }

@@ -246,7 +246,8 @@ async fn the_first_hook_that_decides_is_the_last_that_is_asked() {
         Arc::new(cancels),
     ]);
     bed.compact().await.expect("compacts");
-    let heard: Vec<_> = heard(&log).iter().map(|line| line.chars().take(8).collect::<String>()).collect();
+    let heard: Vec<_> =
+        heard(&log).iter().map(|line| line.chars().take(8).collect::<String>()).collect();
     assert_eq!(heard, ["a: befor", "b: befor", "a: after", "b: after", "c: after"]);
 }
 
