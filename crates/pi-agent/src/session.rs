@@ -45,7 +45,7 @@ pub use header::{
 pub use jsonl::{Diagnostic, Problem};
 pub use labels::Label;
 pub use list::{ListOptions, Progress, Scope, SessionInfo};
-pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use locate::{Found, Newest, SessionDir};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
 pub use rename::rename;
@@ -114,9 +114,13 @@ impl Session {
     /// # Errors
     /// The first line of the text that can be parsed is no session header.
     pub fn from_text(text: String, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+        Self::from_bytes(text.into_bytes(), cwd)
+    }
+
+    fn from_bytes(bytes: Vec<u8>, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let begin = || line(&Header::new(cwd, new_session_id(), None));
-        let loaded = Loaded::of(text.into_bytes(), None, &begin)?;
-        Ok(Self::loaded(loaded, None))
+        let loaded = Loaded::of(bytes, None, &begin)?;
+        Ok(Self::loaded(loaded, None, cwd))
     }
 
     /// A session whose file appears in `dir` with its first user or assistant message. `parent` is
@@ -159,7 +163,8 @@ impl Session {
         Ok(Self::new(header, Some(storage)))
     }
 
-    /// Opens a file; the leaf is its last entry. Files of older versions are rewritten in place. An
+    /// Opens a file; the leaf is its last entry. A session that names no directory belongs to `cwd`
+    /// while it is open. Files of older versions are rewritten in place. An
     /// empty file becomes a new session of `cwd`, header on disk. Unreadable lines are skipped and
     /// reported.
     ///
@@ -188,7 +193,7 @@ impl Session {
             None => Ok((Self::new(new_header(), Some(storage)), Vec::new())),
             Some(bytes) => {
                 let loaded = load(storage.as_mut(), bytes, &|| line(&new_header()))?;
-                Ok(Self::loaded(loaded, Some(storage)))
+                Ok(Self::loaded(loaded, Some(storage), cwd))
             }
         }
     }
@@ -198,12 +203,6 @@ impl Session {
     #[must_use]
     pub fn keep_in(self, storage: Box<dyn SessionStorage>) -> Self {
         Self { storage: Some(storage), kept: Kept::Nothing, ..self }
-    }
-
-    /// The branch's first entry and its parent, where that is not there.
-    fn missing_parent(&self) -> Option<(String, String)> {
-        let first = self.walk_up().last()?.parse().ok()?;
-        Some((first.id.clone(), first.parent_id.clone()?))
     }
 
     fn new(header: Header, storage: Option<Box<dyn SessionStorage>>) -> Self {

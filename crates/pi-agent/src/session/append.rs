@@ -22,6 +22,7 @@
 //!    with the same [`Draft`] gets the one that is there.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::entry::{Entry, EntryBody};
@@ -223,7 +224,8 @@ impl Session {
             }
             tree.set_leaf(self.tree.leaf().map(|leaf| leaf.id()));
             self.diagnostics.extend(found);
-            (self.header, self.tree, self.kept) = (header, tree, Kept::Same);
+            self.header = header.or_cwd(Path::new(&self.header.cwd));
+            (self.tree, self.kept) = (tree, Kept::Same);
             return Ok(());
         }
         Err(busy(storage.path()))

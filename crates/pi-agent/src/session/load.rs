@@ -93,13 +93,15 @@ impl Loaded {
 }
 
 impl Session {
-    /// A session as it was read from `storage`, or from nowhere.
+    /// A session as it was read from `storage`, or from nowhere; of `cwd`, unless it says otherwise.
     pub(super) fn loaded(
         loaded: Loaded,
         storage: Option<Box<dyn SessionStorage>>,
+        cwd: &Path,
     ) -> (Self, Vec<Diagnostic>) {
         let path = storage.as_ref().and_then(|storage| storage.path());
         let (header, tree, mut diagnostics) = loaded.into_tree(path);
+        let header = header.or_cwd(cwd);
         let kept = if storage.is_some() { Kept::Same } else { Kept::Nothing };
         let mut session = Self { tree, kept, ..Self::new(header, None) };
         if let Some((id, parent)) = session.missing_parent() {
@@ -108,6 +110,12 @@ impl Session {
         }
         session.storage = storage;
         (session, diagnostics)
+    }
+
+    /// The branch's first entry and its parent, where that is not there.
+    fn missing_parent(&self) -> Option<(String, String)> {
+        let first = self.walk_up().last()?.parse().ok()?;
+        Some((first.id.clone(), first.parent_id.clone()?))
     }
 }
 

@@ -392,7 +392,7 @@ fn what_another_file_in_its_place_lacks_is_put_back_whatever_branch_it_is_on() {
     let entry = session.append(user("d")).expect("append");
     assert_eq!(entry.parent_id.as_ref(), Some(&first));
     let again = open(FileStorage::new(&path));
-    assert_eq!(ids(&again), [&all[..], &[entry.id.clone()]].concat());
+    assert_eq!(ids(&again), [&all[..], std::slice::from_ref(&entry.id)].concat());
 }
 
 #[test]

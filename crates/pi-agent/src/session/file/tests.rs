@@ -229,8 +229,52 @@ fn a_held_lock_stops_nobody_from_reading_and_adding() {
     let scratch = Scratch::new("a\n");
     let _lock = FileLock::acquire(&scratch.path).expect("lock");
     let mut storage = scratch.storage();
-    storage.append("b\n").expect("append");
     assert_eq!(storage.changes().expect("look"), Changes::None);
+    storage.append("b\n").expect("append");
+    assert_eq!(scratch.text(), "a\nb\n");
+}
+
+/// Whoever holds the lock may be about to replace the file without having seen the line.
+#[test]
+fn a_line_counts_as_kept_once_nobody_holds_the_lock() {
+    let scratch = Scratch::new("a\n");
+    let mut storage = scratch.storage();
+    let lock = FileLock::acquire(&scratch.path).expect("lock");
+    storage.append("b\n").expect("append");
+    let (tell, told) = mpsc::channel();
+    let looking = thread::spawn(move || {
+        let changes = storage.changes();
+        tell.send(()).expect("listening");
+        changes.expect("look")
+    });
+    told.recv_timeout(Duration::from_millis(50)).expect_err("somebody is at it");
+    // They put their file in place and are killed before they carry anything over.
+    scratch.put("A\n");
+    drop(lock);
+    assert_eq!(looking.join().expect("no panic"), Changes::Replaced);
+}
+
+#[test]
+fn own_lines_that_were_added_are_not_carried_over() {
+    let scratch = Scratch::new("a\n");
+    let mut storage = scratch.storage();
+    storage.append("b\n").expect("append");
+    assert!(storage.replace(b"a\nb\nc\n").expect("replaces"));
+    assert_eq!(scratch.text(), "a\nb\nc\n");
+    assert_eq!(storage.changes().expect("look"), Changes::None);
+}
+
+#[test]
+fn a_file_whose_claim_was_taken_over_is_not_made() {
+    let scratch = Scratch::new("");
+    let dir = scratch.path.parent().expect("folder");
+    let header = Header::new(Path::new("/w"), "x".into(), None);
+    let mut storage = FileStorage::in_dir(dir, &header);
+    let lock = FileLock::acquire(&dir.join("x")).expect("lock");
+    fs::remove_dir(lock.dir()).expect("somebody takes it for one left behind");
+    assert!(!storage.publish_under(Some(&lock), b"a\n").expect("no error"));
+    assert_eq!(storage.read().expect("read"), None);
+    assert!(storage.replace(b"a\n").expect("the next try"));
 }
 
 #[test]
