@@ -45,8 +45,9 @@ impl SessionStorage for Row {
         Ok(())
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
-        self.with(|rows| rows.insert(self.id.clone(), text.to_owned()));
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
+        let text = String::from_utf8(text.to_vec()).map_err(io::Error::other)?;
+        self.with(|rows| rows.insert(self.id.clone(), text));
         Ok(true)
     }
 }

@@ -1,6 +1,7 @@
 //! Which file it is, whatever it is called.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
+use std::path::Path;
 
 /// Device and number of a file. While somebody holds the file open, no other file gets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,4 +22,9 @@ impl FileIdentity {
     pub(crate) fn of(_metadata: &Metadata) -> Option<Self> {
         None
     }
+}
+
+/// Whether two paths lead to one file, links or not.
+pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }

@@ -32,6 +32,7 @@ mod walk;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use append::Draft;
 pub use context::SessionContext;
 pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
@@ -44,7 +45,7 @@ pub use header::{
 pub use jsonl::{Diagnostic, Problem};
 pub use labels::Label;
 pub use list::{ListOptions, Progress, Scope, SessionInfo};
-pub use locate::{Found, Newest, SessionDir, encode_cwd, file_name, looks_like_path, read_header};
+pub use locate::{Found, Newest, SessionDir};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
 pub use rename::rename;
@@ -56,7 +57,7 @@ pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 
-use append::line;
+use append::{Kept, line};
 use load::{Loaded, load};
 use tree::Tree;
 
@@ -67,8 +68,7 @@ pub struct Session {
     tree: Tree,
     /// `None`: in memory only.
     storage: Option<Box<dyn SessionStorage>>,
-    /// The storage holds the session; it does from the first user or assistant message on.
-    is_saved: bool,
+    kept: Kept,
     /// What later reads of other processes' lines found.
     diagnostics: Vec<Diagnostic>,
 }
@@ -114,9 +114,13 @@ impl Session {
     /// # Errors
     /// The first line of the text that can be parsed is no session header.
     pub fn from_text(text: String, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+        Self::from_bytes(text.into_bytes(), cwd)
+    }
+
+    fn from_bytes(bytes: Vec<u8>, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let begin = || line(&Header::new(cwd, new_session_id(), None));
-        let loaded = Loaded::of(text.into_bytes(), None, &begin)?;
-        Ok(Self::loaded(loaded, None))
+        let loaded = Loaded::of(bytes, None, &begin)?;
+        Ok(Self::loaded(loaded, None, cwd))
     }
 
     /// A session whose file appears in `dir` with its first user or assistant message. `parent` is
@@ -159,7 +163,8 @@ impl Session {
         Ok(Self::new(header, Some(storage)))
     }
 
-    /// Opens a file; the leaf is its last entry. Files of older versions are rewritten in place. An
+    /// Opens a file; the leaf is its last entry. A session that names no directory belongs to `cwd`
+    /// while it is open. Files of older versions are rewritten in place. An
     /// empty file becomes a new session of `cwd`, header on disk. Unreadable lines are skipped and
     /// reported.
     ///
@@ -168,7 +173,7 @@ impl Session {
     /// is then as it was.
     pub fn open(path: &Path, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let (session, diagnostics) = Self::open_storage(Box::new(FileStorage::new(path)), cwd)?;
-        if session.is_saved {
+        if session.is_saved() {
             return Ok((session, diagnostics));
         }
         Err(SessionError::Read { path: path.to_owned(), source: io::ErrorKind::NotFound.into() })
@@ -188,7 +193,7 @@ impl Session {
             None => Ok((Self::new(new_header(), Some(storage)), Vec::new())),
             Some(bytes) => {
                 let loaded = load(storage.as_mut(), bytes, &|| line(&new_header()))?;
-                Ok(Self::loaded(loaded, Some(storage)))
+                Ok(Self::loaded(loaded, Some(storage), cwd))
             }
         }
     }
@@ -197,17 +202,17 @@ impl Session {
     /// or assistant message on.
     #[must_use]
     pub fn keep_in(self, storage: Box<dyn SessionStorage>) -> Self {
-        Self { storage: Some(storage), is_saved: false, ..self }
-    }
-
-    /// The branch's first entry and its parent, where that is not there.
-    fn missing_parent(&self) -> Option<(String, String)> {
-        let first = self.walk_up().last()?.parse().ok()?;
-        Some((first.id.clone(), first.parent_id.clone()?))
+        Self { storage: Some(storage), kept: Kept::Nothing, ..self }
     }
 
     fn new(header: Header, storage: Option<Box<dyn SessionStorage>>) -> Self {
-        Self { header, tree: Tree::default(), storage, is_saved: false, diagnostics: Vec::new() }
+        Self {
+            header,
+            tree: Tree::default(),
+            storage,
+            kept: Kept::Nothing,
+            diagnostics: Vec::new(),
+        }
     }
 
     pub fn header(&self) -> &Header {
@@ -228,9 +233,10 @@ impl Session {
         self.storage.as_ref()?.path()
     }
 
-    /// Whether the session is kept: in a file, as a rule.
+    /// Whether the session is kept: in a file, as a rule. It is from the first user or assistant
+    /// message on.
     pub fn is_saved(&self) -> bool {
-        self.is_saved
+        self.kept != Kept::Nothing
     }
 
     /// All entries, in file order.

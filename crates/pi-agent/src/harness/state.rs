@@ -14,7 +14,7 @@ use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::message::AgentMessage;
 use crate::resources::Resources;
 use crate::retry::RetrySettings;
-use crate::session::{Diagnostic, Entry, EntryBody, PromptState, Session, SessionError};
+use crate::session::{Diagnostic, Draft, Entry, EntryBody, PromptState, Session, SessionError};
 
 pub(super) struct State {
     pub(super) settings: Settings,
@@ -38,7 +38,7 @@ pub(super) struct State {
     recorded_model: Option<(String, String)>,
     recorded_level: Option<ThinkingLevel>,
     /// Entries that did not reach the disk, oldest first.
-    unstored: VecDeque<EntryBody>,
+    unstored: VecDeque<Draft>,
     /// Set while there are some.
     pub(super) storage_error: Option<Arc<SessionError>>,
 }
@@ -93,12 +93,6 @@ impl State {
         }
     }
 
-    fn failed(&mut self, error: SessionError) -> Arc<SessionError> {
-        let error = Arc::new(error);
-        self.storage_error = Some(Arc::clone(&error));
-        error
-    }
-
     fn note(&mut self, body: &EntryBody) {
         match body {
             EntryBody::Message { message: AgentMessage::System(message) } => {
@@ -117,10 +111,17 @@ impl State {
         }
     }
 
-    /// Writes what is kept.
+    fn failed(&mut self, error: SessionError) -> Arc<SessionError> {
+        let error = Arc::new(error);
+        self.storage_error = Some(Arc::clone(&error));
+        error
+    }
+
+    /// Writes what is kept. One whose writing failed may be on disk all the same, so it is the same
+    /// draft that is tried again.
     fn store_kept(&mut self, session: &mut Session) -> Result<(), Arc<SessionError>> {
-        while let Some(kept) = self.unstored.front().cloned() {
-            if let Err(error) = session.append(kept) {
+        while let Some(draft) = self.unstored.front() {
+            if let Err(error) = session.append_draft(draft) {
                 return Err(self.failed(error));
             }
             self.unstored.pop_front();
@@ -180,14 +181,15 @@ impl Inner {
         let mut state = self.state();
         let mut session = self.session();
         state.note(&body);
-        if let Err(error) = state.store_kept(&mut session) {
-            state.unstored.push_back(body);
-            return Err(error);
+        let draft = session.draft(body);
+        let stored = match state.store_kept(&mut session) {
+            Ok(()) => session.append_draft(&draft).map_err(|error| state.failed(error)),
+            Err(error) => Err(error),
+        };
+        if stored.is_err() {
+            state.unstored.push_back(draft);
         }
-        session.append(body.clone()).map_err(|error| {
-            state.unstored.push_back(body);
-            state.failed(error)
-        })
+        stored
     }
 
     /// Like [`Self::store`], where the end of the prompt tells of a failure.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::transfer::is_same_file;
+use crate::file_identity::is_same_file;
 
 /// Where a deleted session went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! A session in a file: reading it, adding to it, replacing it, noticing that another process wrote.
 //!
-//! Adding takes no lock, replacing does. Nothing added meanwhile is lost: whoever replaces a file
-//! carries over what still reached the old one, and whoever added to a file looks afterwards whether
-//! it is still the one, and waits for the lock if it is not.
+//! Adding takes no lock, replacing does. Nothing added meanwhile is lost: whoever added to a file looks
+//! afterwards, when nobody holds the lock, whether it is still the one. If it is, whoever replaces it
+//! later sees what was added, for they look again once they have the lock; if it is not, the lines are
+//! written again. Other programs do not look, so what still reached the old file is carried over too.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::header::Header;
-use super::locate::{file_name, read_header};
+use super::locate::{file_name, session_with_id};
 use super::storage::{Changes, SessionStorage};
 use crate::file_identity::FileIdentity;
 use crate::lock::{FileLock, pause};
@@ -65,19 +66,31 @@ impl FileStorage {
         Self { path, claim: Some(claim), seen: None }
     }
 
+    fn claimed_by_other(&self) -> Option<PathBuf> {
+        self.claim.as_ref()?.find(folder(&self.path))
+    }
+
     /// Makes the file where none is.
-    fn publish(&mut self, text: &str) -> io::Result<bool> {
+    fn publish(&mut self, text: &[u8]) -> io::Result<bool> {
         let dir = folder(&self.path);
         fs::create_dir_all(dir)?;
         let claim = self.claim.as_ref();
         let lock = claim.map(|claim| FileLock::acquire(&dir.join(&claim.id))).transpose()?;
-        if let Some(other) = claim.map(|claim| claim.find(dir)).transpose()?.flatten() {
+        if let Some(other) = claim.and_then(|claim| claim.find(dir)) {
             self.path = other;
             return Ok(false);
         }
-        let published = write_beside(&self.path, text)?.persist_noclobber(&self.path);
-        drop(lock);
-        match published {
+        self.publish_under(lock.as_ref(), text)
+    }
+
+    /// Makes the file, if it is still this process that may.
+    fn publish_under(&mut self, lock: Option<&FileLock>, text: &[u8]) -> io::Result<bool> {
+        let file = write_beside(&self.path, text)?;
+        // Writing may have taken long.
+        if lock.is_some_and(|lock| lock.check().is_err()) {
+            return Ok(false);
+        }
+        match file.persist_noclobber(&self.path) {
             Ok(file) => {
                 self.seen = Some(Seen::written(file, text)?);
                 Ok(true)
@@ -97,7 +110,13 @@ impl SessionStorage for FileStorage {
         loop {
             self.seen = None;
             let (mut file, is_writable) = match open(&self.path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if is_absent(&error) => match self.claimed_by_other() {
+                    Some(other) => {
+                        self.path = other;
+                        continue;
+                    }
+                    None => return Ok(None),
+                },
                 opened => opened?,
             };
             let mut bytes = Vec::new();
@@ -119,6 +138,10 @@ impl SessionStorage for FileStorage {
 
     fn changes(&mut self) -> io::Result<Changes> {
         let Some(seen) = &mut self.seen else { return Ok(Changes::None) };
+        if seen.added > 0 {
+            // Somebody who is replacing the file may not have seen this, and may be cut off.
+            FileLock::wait_until_free(&self.path)?;
+        }
         let metadata = match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.seen = None;
@@ -170,7 +193,7 @@ impl SessionStorage for FileStorage {
         Ok(())
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         let Some(seen) = &mut self.seen else { return self.publish(text) };
         let Some(successor) = Successor::prepare(&self.path, seen, text)? else {
             return Ok(false);
@@ -182,7 +205,7 @@ impl SessionStorage for FileStorage {
 
 impl Seen {
     /// A file this process just wrote.
-    fn written(file: File, text: &str) -> io::Result<Self> {
+    fn written(file: File, text: &[u8]) -> io::Result<Self> {
         let identity = FileIdentity::of(&file.metadata()?);
         let length = text.len() as u64;
         Ok(Self {
@@ -240,7 +263,7 @@ struct Successor {
 impl Successor {
     /// Writes the new file beside the one that was seen; `None` when that is not there any more. Its
     /// permissions stay, and a link to it stays a link.
-    fn prepare(path: &Path, seen: &Seen, text: &str) -> io::Result<Option<Self>> {
+    fn prepare(path: &Path, seen: &Seen, text: &[u8]) -> io::Result<Option<Self>> {
         let target = match fs::canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             target => target?,
@@ -257,29 +280,24 @@ impl Successor {
     }
 
     /// Puts it in its place, and adds to it what reached the old one at the last moment.
-    fn publish(self, old: &mut Seen, text: &str) -> io::Result<Seen> {
+    fn publish(self, old: &mut Seen, text: &[u8]) -> io::Result<Seen> {
         let mut file = self.file.persist(&self.target).map_err(|error| error.error)?;
-        let late = old.read_from(old.length)?;
+        let late = old.read_from(old.length + old.added)?;
         file.write_all(&late)?;
         Seen::written(file, text)
     }
 }
 
 impl Claim {
-    /// The file that another process made for the same session.
-    fn find(&self, dir: &Path) -> io::Result<Option<PathBuf>> {
-        let ending = format!("_{}.jsonl", self.id);
-        for item in fs::read_dir(dir)? {
-            let item = item?;
-            let is_it = item.file_name().to_string_lossy().ends_with(&ending)
-                && read_header(&item.path())
-                    .is_some_and(|header| header.id == self.id && header.cwd == self.cwd);
-            if is_it {
-                return Ok(Some(item.path()));
-            }
-        }
-        Ok(None)
+    /// The file that somebody else made for the same session.
+    fn find(&self, dir: &Path) -> Option<PathBuf> {
+        Some(session_with_id(dir, &self.id, Path::new(&self.cwd))?.path)
     }
+}
+
+/// Where a folder of the path is a file, nothing is either.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Opens a file for adding, or at least for reading, and says which.
@@ -298,7 +316,7 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-fn write_beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
+fn write_beside(path: &Path, text: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     // The handle is kept and added to.
     builder.prefix(".session-").append(true);
@@ -307,7 +325,7 @@ fn write_beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> 
     #[cfg(unix)]
     builder.permissions(permissions);
     let mut file = builder.tempfile_in(folder(path))?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.as_file().sync_all()?;
     Ok(file)
 }

@@ -18,8 +18,16 @@ pub(super) struct Candidate {
 /// The `.jsonl` files in `dirs`, the one touched last first. A file that links lead to as well is
 /// named once.
 pub(super) fn candidates<D: AsRef<Path>>(dirs: impl IntoIterator<Item = D>) -> Vec<Candidate> {
+    candidates_that(dirs, |_| true)
+}
+
+/// Those of [`candidates`] whose path is one that is wanted.
+pub(super) fn candidates_that<D: AsRef<Path>>(
+    dirs: impl IntoIterator<Item = D>,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Vec<Candidate> {
     let mut found: Vec<(bool, PathBuf, Candidate)> =
-        dirs.into_iter().flat_map(|dir| files_in(dir.as_ref())).collect();
+        dirs.into_iter().flat_map(|dir| files_in(dir.as_ref(), &is_wanted)).collect();
     // The file itself before a link to it.
     found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.2.path.cmp(&b.2.path)));
     let mut seen = BTreeSet::new();
@@ -41,11 +49,14 @@ pub(super) fn folders(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether it is a link, where the file really lies, and the file.
-fn files_in(dir: &Path) -> impl Iterator<Item = (bool, PathBuf, Candidate)> + use<> {
+fn files_in<'a, F: Fn(&Path) -> bool>(
+    dir: &Path,
+    is_wanted: &'a F,
+) -> impl Iterator<Item = (bool, PathBuf, Candidate)> + use<'a, F> {
     let real_dir = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     entries(dir).filter_map(move |item| {
         let path = item.path();
-        if path.extension().is_none_or(|extension| extension != "jsonl") {
+        if path.extension().is_none_or(|extension| extension != "jsonl") || !is_wanted(&path) {
             return None;
         }
         let is_link = item.file_type().is_ok_and(|kind| kind.is_symlink());

@@ -6,15 +6,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pi_ai::{InputBlock, UserContent};
-
-use super::append::line;
+use super::append::{Kept, line};
 use super::entry::{EntryBody, EntryKind};
 use super::header::{Header, check_session_id};
-use super::jsonl::{Diagnostic, decode};
+use super::jsonl::Diagnostic;
+use super::load::{ATTEMPTS, busy};
 use super::storage::SessionStorage;
 use super::tree::EntryRef;
-use super::{FileStorage, Session, SessionError};
+use super::walk::text_of;
+use super::{FileStorage, Session, SessionError, read_error, write_error};
 use crate::message::AgentMessage;
 
 mod copy;
@@ -68,14 +68,30 @@ impl Session {
     /// There is no such entry, or no such user message; nothing is saved yet; the id is taken or
     /// breaks the rule; the file cannot be written.
     pub fn fork(&self, point: ForkPoint<'_>, dir: &Path, id: String) -> Result<Forked, ForkError> {
+        self.fork_into(point, id, |header| {
+            self.storage.as_ref()?;
+            Some(Box::new(FileStorage::in_dir(dir, header)))
+        })
+    }
+
+    /// Like [`Self::fork`], kept in what `storage` gives for the header of the new session; `None`:
+    /// in memory.
+    ///
+    /// # Errors
+    /// As for [`Self::fork`]. The id is taken when the storage holds anything.
+    pub fn fork_into(
+        &self,
+        point: ForkPoint<'_>,
+        id: String,
+        storage: impl FnOnce(&Header) -> Option<Box<dyn SessionStorage>>,
+    ) -> Result<Forked, ForkError> {
         let (path, text) = self.path_to_point(point).ok_or(ForkError::InvalidEntry)?;
-        if self.storage.is_some() && !self.is_saved {
+        if self.storage.is_some() && !self.is_saved() {
             return Err(ForkError::NotSaved);
         }
         let header =
             Header { version: self.header.version, ..Header::new(self.cwd(), id, self.path()) };
-        let dir = self.storage.as_ref().map(|_| dir);
-        let session = begin(&header, &Copied::path(self, &path)?, dir)?;
+        let session = begin(&header, Copied::path(self, &path)?, storage(&header))?;
         Ok(Forked { session, text })
     }
 
@@ -112,48 +128,66 @@ pub fn fork_file(
             read.map_err(|error| SessionError::Read { path: source.to_owned(), source: error })?
         }
     };
-    let (old, mut diagnostics) =
-        Session::from_text(decode(bytes).0, cwd).map_err(|error| match error {
-            SessionError::NotASessionText => invalid(),
-            other => other.into(),
-        })?;
+    let (old, mut diagnostics) = Session::from_bytes(bytes, cwd).map_err(|error| match error {
+        SessionError::NotASessionText => invalid(),
+        other => other.into(),
+    })?;
     for diagnostic in &mut diagnostics {
         diagnostic.path = Some(source.to_owned());
     }
     let header = Header { version: old.header.version, ..Header::new(cwd, id, Some(source)) };
-    Ok((begin(&header, &Copied::whole(&old), Some(dir))?, diagnostics))
+    let copied = Copied::whole(&old);
+    drop(old);
+    let storage = FileStorage::in_dir(dir, &header);
+    Ok((begin(&header, copied, Some(Box::new(storage)))?, diagnostics))
 }
 
-/// Makes the session, and its file if it is to have one by now.
-fn begin(header: &Header, copied: &Copied, dir: Option<&Path>) -> Result<Session, ForkError> {
+/// Makes the session, and has it kept if it is to be by now.
+fn begin(
+    header: &Header,
+    copied: Copied,
+    mut storage: Option<Box<dyn SessionStorage>>,
+) -> Result<Session, ForkError> {
     check_session_id(&header.id).map_err(SessionError::InvalidId)?;
-    let text = line(header).map_err(SessionError::from)? + &copied.lines;
-    let mut storage = dir.map(|dir| FileStorage::in_dir(dir, header));
-    let is_saved = copied.starts_file && storage.is_some();
-    if let Some(storage) = storage.as_mut().filter(|_| is_saved) {
-        let written = storage.replace(&text).map_err(|source| {
-            let path = storage.path().unwrap_or(Path::new("")).to_owned();
-            SessionError::Write { path, source }
-        })?;
-        if !written {
+    let mut text = copied.lines;
+    text.insert_str(0, &line(header).map_err(SessionError::from)?);
+    let mut kept = Kept::Nothing;
+    if let Some(storage) = &mut storage {
+        let first = copied.starts_file.then_some(text.as_str());
+        if !put_where_nothing_is(storage.as_mut(), first)? {
             return Err(ForkError::Exists { id: header.id.clone() });
+        }
+        if first.is_some() {
+            kept = Kept::Same;
         }
     }
     let (session, _) = Session::from_text(text, Path::new(&header.cwd))?;
-    let storage = storage.map(|storage| -> Box<dyn SessionStorage> { Box::new(storage) });
-    Ok(Session { storage, is_saved, ..session })
+    Ok(Session { storage, kept, ..session })
 }
 
-/// All text of a user message, blocks following each other directly; `None` for anything else.
+/// `false` when something is there already.
+fn put_where_nothing_is(
+    storage: &mut dyn SessionStorage,
+    text: Option<&str>,
+) -> Result<bool, SessionError> {
+    for _ in 0..ATTEMPTS {
+        let there = storage.read().map_err(|error| read_error(storage.path(), error))?;
+        let (None, Some(text)) = (&there, text) else { return Ok(there.is_none()) };
+        let replaced = storage.replace(text.as_bytes());
+        if replaced.map_err(|error| write_error(storage.path(), error))? {
+            return Ok(true);
+        }
+    }
+    Err(busy(storage.path()))
+}
+
+/// All text of a user message; `None` for anything else.
 fn user_text(entry: EntryRef<'_>) -> Option<String> {
     if *entry.kind() != EntryKind::Message {
         return None;
     }
     match &entry.parse().ok()?.body {
-        EntryBody::Message { message: AgentMessage::User(user) } => Some(match &user.content {
-            UserContent::Text(text) => text.clone(),
-            UserContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
-        }),
+        EntryBody::Message { message: AgentMessage::User(user) } => Some(text_of(&user.content)),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! The first line of a session file, ids and times.
 
-use std::path::Path;
+use std::path::{Path, absolute};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -27,11 +27,15 @@ pub struct Header {
     /// The file this one was forked, cloned or started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Header {
-    /// The header of a session that begins now.
+    /// The header of a session that begins now. A relative `parent` is made absolute.
     pub fn new(cwd: &Path, id: String, parent: Option<&Path>) -> Self {
+        let parent = parent.map(|path| absolute(path).unwrap_or_else(|_| path.to_owned()));
         Self {
             r#type: "session".to_owned(),
             version: CURRENT_VERSION,
@@ -39,7 +43,16 @@ impl Header {
             timestamp: now_iso(),
             cwd: cwd.to_string_lossy().into_owned(),
             parent_session: parent.map(|path| path.to_string_lossy().into_owned()),
+            rest: serde_json::Map::new(),
         }
+    }
+
+    /// Gives a session that names no directory this one.
+    pub(super) fn or_cwd(mut self, cwd: &Path) -> Self {
+        if self.cwd.is_empty() {
+            self.cwd = cwd.to_string_lossy().into_owned();
+        }
+        self
     }
 
     /// Reads a line that should be a header.
@@ -155,6 +168,20 @@ mod tests {
     fn times_have_milliseconds_and_a_z() {
         let now = now_iso();
         assert_eq!((now.len(), now.chars().next_back()), (24, Some('Z')), "{now}");
+    }
+
+    #[test]
+    fn fields_that_are_not_known_stay() {
+        let line = r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","x":[1.5],"provider":"p"}"#;
+        let header = Header::from_json(line).expect("header");
+        assert_eq!(serde_json::to_string(&header).expect("JSON"), line);
+    }
+
+    #[test]
+    fn the_parent_is_named_from_the_root() {
+        let header = Header::new(Path::new("/w"), "id".into(), Some(Path::new("p.jsonl")));
+        let parent = header.parent_session.expect("parent");
+        assert!(Path::new(&parent).is_absolute() && parent.ends_with("p.jsonl"), "{parent}");
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub enum Problem {
         id: String,
         parent: String,
     },
-    /// Bytes that are not UTF-8 were replaced in memory; the file is as it was.
+    /// Bytes that are not UTF-8 were replaced in memory. The file keeps them, unless it was of an
+    /// older version and brought up to date.
     NotUtf8,
 }
 
@@ -103,11 +104,14 @@ pub(super) struct Line {
     pub(super) ended: bool,
 }
 
-/// File bytes as text. Bytes that are not UTF-8 become U+FFFD, as JavaScript reads them.
-pub(super) fn decode(bytes: Vec<u8>) -> (String, bool) {
+/// File bytes as text. Bytes that are not UTF-8 become U+FFFD, as JavaScript reads them; the bytes
+/// come back too then.
+pub(super) fn decode(bytes: Vec<u8>) -> (String, Option<Vec<u8>>) {
     match String::from_utf8(bytes) {
-        Ok(text) => (text, true),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+        Ok(text) => (text, None),
+        Err(error) => {
+            (String::from_utf8_lossy(error.as_bytes()).into_owned(), Some(error.into_bytes()))
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::de::IgnoredAny;
 
+use super::append::Kept;
 use super::header::{CURRENT_VERSION, Header};
 use super::jsonl::{Diagnostic, Problem, decode, lines};
 use super::migrate::migrate;
@@ -20,6 +21,8 @@ pub(super) struct Loaded {
     pub(super) header: Header,
     pub(super) text: String,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// What was read, where `text` is not the same byte by byte.
+    pub(super) raw: Option<Vec<u8>>,
     /// The text is another than the one that was read.
     is_rewritten: bool,
 }
@@ -39,7 +42,7 @@ pub(super) fn load(
         if !loaded.is_rewritten {
             return Ok(loaded);
         }
-        let replaced = storage.replace(&loaded.text);
+        let replaced = storage.replace(loaded.text.as_bytes());
         if replaced.map_err(|error| write_error(storage.path(), error))? {
             return Ok(loaded);
         }
@@ -64,8 +67,8 @@ impl Loaded {
         let mut diagnostics = Vec::new();
         let mut report = Report { path, found: &mut diagnostics };
         let mut is_rewritten = bytes.is_empty();
-        let (mut text, is_utf8) = if is_rewritten { (begin()?, true) } else { decode(bytes) };
-        if !is_utf8 {
+        let (mut text, mut raw) = if is_rewritten { (begin()?, None) } else { decode(bytes) };
+        if raw.is_some() {
             report.add(None, Problem::NotUtf8);
         }
         let mut header = find_header(&text).ok_or_else(|| match path {
@@ -75,9 +78,9 @@ impl Loaded {
         if header.version < CURRENT_VERSION {
             text = migrate(&text, header.version, &mut report)?;
             header.version = CURRENT_VERSION;
-            is_rewritten = true;
+            (is_rewritten, raw) = (true, None);
         }
-        Ok(Self { header, text, diagnostics, is_rewritten })
+        Ok(Self { header, text, diagnostics, raw, is_rewritten })
     }
 
     /// The header, the entries, and what was wrong with them.
@@ -90,20 +93,29 @@ impl Loaded {
 }
 
 impl Session {
-    /// A session as it was read from `storage`, or from nowhere.
+    /// A session as it was read from `storage`, or from nowhere; of `cwd`, unless it says otherwise.
     pub(super) fn loaded(
         loaded: Loaded,
         storage: Option<Box<dyn SessionStorage>>,
+        cwd: &Path,
     ) -> (Self, Vec<Diagnostic>) {
         let path = storage.as_ref().and_then(|storage| storage.path());
         let (header, tree, mut diagnostics) = loaded.into_tree(path);
-        let mut session = Self { tree, is_saved: storage.is_some(), ..Self::new(header, None) };
+        let header = header.or_cwd(cwd);
+        let kept = if storage.is_some() { Kept::Same } else { Kept::Nothing };
+        let mut session = Self { tree, kept, ..Self::new(header, None) };
         if let Some((id, parent)) = session.missing_parent() {
             let mut report = Report { path, found: &mut diagnostics };
             report.add(None, Problem::MissingParent { id, parent });
         }
         session.storage = storage;
         (session, diagnostics)
+    }
+
+    /// The branch's first entry and its parent, where that is not there.
+    fn missing_parent(&self) -> Option<(String, String)> {
+        let first = self.walk_up().last()?.parse().ok()?;
+        Some((first.id.clone(), first.parent_id.clone()?))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::folder::{Candidate, candidates, folders};
+use super::folder::{Candidate, candidates, candidates_that, folders};
 use super::header::Header;
 
 /// Most bytes looked at in search of a header.
@@ -74,7 +74,7 @@ impl SessionDir {
                     newest.found = Some(Found { path, header, is_here: true });
                     break;
                 }
-                None if is_named_like_a_session(&path) => newest.damaged.push(path),
+                None if id_in_name(&path).is_some() => newest.damaged.push(path),
                 Some(_) | None => {}
             }
         }
@@ -83,11 +83,7 @@ impl SessionDir {
 
     /// The session of `cwd` with exactly this id.
     pub fn by_exact_id(&self, id: &str, cwd: &Path) -> Option<Found> {
-        let here = Directory::new(cwd);
-        candidates([self.for_cwd(cwd)]).into_iter().find_map(|Candidate { path, .. }| {
-            let header = read_header(&path).filter(|h| h.id == id && here.is(&h.cwd))?;
-            Some(Found { path, header, is_here: true })
-        })
+        session_with_id(&self.for_cwd(cwd), id, cwd)
     }
 
     /// Sessions whose id is `id` or begins with it: those of `cwd` if there are any, else all. An
@@ -109,6 +105,17 @@ impl SessionDir {
     }
 }
 
+/// The session of `cwd` in `folder` with exactly this id. Files that are named after another one are
+/// not read.
+pub(super) fn session_with_id(folder: &Path, id: &str, cwd: &Path) -> Option<Found> {
+    let here = Directory::new(cwd);
+    let may_be = |path: &Path| id_in_name(path).is_none_or(|named| named.starts_with(id));
+    candidates_that([folder], may_be).into_iter().find_map(|Candidate { path, .. }| {
+        let header = read_header(&path).filter(|h| h.id == id && here.is(&h.cwd))?;
+        Some(Found { path, header, is_here: true })
+    })
+}
+
 fn matching(id: &str, here: &Directory<'_>, files: Vec<Candidate>) -> Vec<Found> {
     let found = files.into_iter().filter_map(|Candidate { path, .. }| {
         let header = read_header(&path).filter(|header| header.id.starts_with(id))?;
@@ -122,8 +129,11 @@ impl<'a> Directory<'a> {
         Self { path, real: fs::canonicalize(path).ok() }
     }
 
-    /// Whether a header's `cwd` names this directory.
+    /// Whether a header's `cwd` names this directory. A session that names none is at home anywhere.
     pub(super) fn is(&self, recorded: &str) -> bool {
+        if recorded.is_empty() {
+            return true;
+        }
         let recorded = Path::new(recorded);
         is_same_path(recorded, self.path, cfg!(windows))
             || self.real.is_some() && fs::canonicalize(recorded).ok() == self.real
@@ -135,7 +145,7 @@ pub(super) fn is_same_path(a: &Path, b: &Path, ignores_case: bool) -> bool {
 }
 
 /// The head of a session file; `None` when it is none.
-pub fn read_header(path: &Path) -> Option<Header> {
+pub(super) fn read_header(path: &Path) -> Option<Header> {
     next_header(&mut BufReader::new(File::open(path).ok()?), &mut Vec::new())
 }
 
@@ -155,32 +165,24 @@ pub(super) fn next_header(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Opti
 
 /// The folder name of a working directory: `/home/u/a b` gives `--home-u-a b--`. Several
 /// directories may share one name, so the header decides.
-pub fn encode_cwd(cwd: &Path) -> String {
+pub(super) fn encode_cwd(cwd: &Path) -> String {
     let text = cwd.to_string_lossy();
     let inner = text.strip_prefix(['/', '\\']).unwrap_or(&text);
     format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
 }
 
 /// The file name of a session: creation time with `-` for `:` and `.`, `_`, id.
-pub fn file_name(timestamp: &str, id: &str) -> String {
+pub(super) fn file_name(timestamp: &str, id: &str) -> String {
     format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"))
 }
 
-/// Whether somebody who wrote this meant a file and not an id.
-pub fn looks_like_path(text: &str) -> bool {
-    text.contains(['/', '\\']) || text.ends_with(".jsonl") || Path::new(text).exists()
-}
-
-/// Whether the name begins with a time as [`file_name`] writes it.
-fn is_named_like_a_session(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    let Some((time, _)) = name.as_deref().and_then(|name| name.split_once('_')) else {
-        return false;
-    };
+/// The id in a name as [`file_name`] makes it, perhaps with more behind it.
+fn id_in_name(path: &Path) -> Option<&str> {
+    let (time, id) = path.file_stem()?.to_str()?.split_once('_')?;
     let pattern = "0000-00-00T00-00-00-000Z";
-    time.len() == pattern.len()
-        && time
-            .chars()
-            .zip(pattern.chars())
-            .all(|(c, expected)| if expected == '0' { c.is_ascii_digit() } else { c == expected })
+    let fits = |(c, expected): (char, char)| match expected {
+        '0' => c.is_ascii_digit(),
+        _ => c == expected,
+    };
+    (time.len() == pattern.len() && time.chars().zip(pattern.chars()).all(fits)).then_some(id)
 }

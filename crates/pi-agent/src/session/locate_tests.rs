@@ -2,9 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::locate::{
-    Found, Newest, SessionDir, encode_cwd, file_name, is_same_path, looks_like_path, read_header,
-};
+use super::locate::{Found, Newest, SessionDir, encode_cwd, file_name, is_same_path, read_header};
 
 /// Writes a session file that was touched `age` seconds before now.
 fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
@@ -37,13 +35,6 @@ fn directories_are_encoded_by_dropping_one_separator() {
 #[test]
 fn files_are_named_by_time_and_id() {
     assert_eq!(file_name("2026-11-30T16:56:06.682Z", "abc"), "2026-11-30T16-56-06-682Z_abc.jsonl");
-}
-
-#[test]
-fn paths_are_told_from_ids() {
-    for (text, expected) in [("a/b", true), ("x.jsonl", true), ("01a22d82", false), ("", false)] {
-        assert_eq!(looks_like_path(text), expected, "{text}");
-    }
 }
 
 #[test]
@@ -154,6 +145,32 @@ fn ids_are_found_here_first_then_everywhere_exact_before_prefix() {
     assert!(dirs.by_exact_id("abc", here).is_none());
     assert_eq!(dirs.by_exact_id("abc-1", here).expect("found").header.id, "abc-1");
     assert!(dirs.by_exact_id("abc-9", here).is_none());
+}
+
+#[test]
+fn a_session_that_names_no_directory_is_at_home_in_a_projects_own_folder() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let here = Path::new("/w/a");
+    put(&dirs.for_cwd(here), "old.jsonl", "old", Path::new(""), 0);
+    assert_eq!(newest(&dirs, here).expect("found").header.id, "old");
+    assert!(dirs.by_exact_id("old", here).is_some());
+    assert!(dirs.by_id("ol", here)[0].is_here);
+}
+
+#[test]
+fn an_exact_id_is_found_in_files_of_any_name() {
+    let root = tempfile::tempdir().expect("temp dir");
+    let dirs = SessionDir::PerProject(root.path().to_owned());
+    let here = Path::new("/w/a");
+    for name in
+        ["copy.jsonl", "2026-01-02T03-04-05-006Z_abc.jsonl", "2026-01-02T03-04-05-006Z_abc-2.jsonl"]
+    {
+        put(&dirs.for_cwd(here), name, "abc", here, 0);
+        assert!(dirs.by_exact_id("abc", here).is_some(), "{name}");
+        assert!(dirs.by_exact_id("ab", here).is_none(), "{name}");
+        fs::remove_file(dirs.for_cwd(here).join(name)).expect("remove");
+    }
 }
 
 #[cfg(unix)]

@@ -72,7 +72,7 @@ impl SessionStorage for MemoryStorage {
         Ok(())
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         let mut shared = lock(&self.shared);
         if shared.state() != self.seen {
             return Ok(false);

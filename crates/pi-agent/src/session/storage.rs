@@ -9,9 +9,10 @@ use std::path::Path;
 
 /// Keeps the text of one session: whole lines, each with its line end.
 ///
-/// A session reads once, then appends; it replaces the text only to bring an old version up to date
-/// or to begin. What a storage returns successfully must be kept: a session forgets nothing it has
-/// told of, and tells of nothing that was not kept.
+/// A session reads once, then appends. It replaces the text to begin, to bring an old version up to
+/// date, and to put entries back that somebody else took away. After an error it reads everything
+/// again before it writes anything. What a storage says is kept must be: a session forgets nothing it
+/// has told of, and tells of nothing that was not kept.
 ///
 /// A storage that only one process writes to needs `read`, `append` and `replace`.
 pub trait SessionStorage: fmt::Debug + Send {
@@ -37,18 +38,19 @@ pub trait SessionStorage: fmt::Debug + Send {
     }
 
     /// Adds whole lines, in one piece, behind whatever is there. An unfinished line there is ended
-    /// first.
+    /// first, also when there is nothing to add.
     ///
     /// # Errors
-    /// Not all of it is kept. A part may be: it shows up as a change.
+    /// Not all of it is known to be kept. A part may be, or all of it.
     fn append(&mut self, lines: &str) -> io::Result<()>;
 
     /// Puts `text` in the place of everything, completely or not at all, unless it is no longer what
-    /// this storage last read or wrote: then nothing happens and the answer is `false`.
+    /// this storage last read or wrote: then nothing happens and the answer is `false`. The text may
+    /// hold what is not UTF-8, if [`Self::read`] gave it.
     ///
     /// # Errors
-    /// It cannot be written; what was there still is.
-    fn replace(&mut self, text: &str) -> io::Result<bool>;
+    /// It is not known to be written. Either it is, or what was there still is.
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool>;
 }
 
 /// What others did to what is kept.

@@ -42,6 +42,7 @@ fn branch(session: &Session) -> Vec<String> {
 /// A storage in which something goes wrong, once.
 struct Bad<S> {
     inner: S,
+    is_blind: bool,
     fault: Arc<Mutex<Option<Fault>>>,
 }
 
@@ -50,14 +51,24 @@ enum Fault {
     Full(usize),
     /// Fails to put anything in place.
     NoReplace,
+    /// Puts it in place and says it failed.
+    ReplacedUntold,
+    /// Fails to look after it has added.
+    Blind,
     /// Another process does this, between look and write.
     Meanwhile(Box<dyn FnOnce() + Send>),
+}
+
+impl Fault {
+    fn is_of_replacing(&self) -> bool {
+        matches!(self, Self::NoReplace | Self::ReplacedUntold)
+    }
 }
 
 impl<S> Bad<S> {
     fn new(inner: S) -> (Self, Arc<Mutex<Option<Fault>>>) {
         let fault = Arc::default();
-        (Self { inner, fault: Arc::clone(&fault) }, fault)
+        (Self { inner, is_blind: false, fault: Arc::clone(&fault) }, fault)
     }
 }
 
@@ -68,14 +79,18 @@ impl<S> fmt::Debug for Bad<S> {
 }
 
 fn meanwhile(fault: &Mutex<Option<Fault>>, act: impl FnOnce() + Send + 'static) {
-    *fault.lock().expect("lock") = Some(Fault::Meanwhile(Box::new(act)));
+    set(fault, Fault::Meanwhile(Box::new(act)));
+}
+
+fn set(at: &Mutex<Option<Fault>>, fault: Fault) {
+    *at.lock().expect("lock") = Some(fault);
 }
 
 /// What another process does: puts another text in place.
-fn put(memory: &MemoryStorage, text: &str) {
+fn put(memory: &MemoryStorage, text: impl AsRef<[u8]>) {
     let mut other = memory.clone();
     other.read().expect("read");
-    assert!(other.replace(text).expect("replace"));
+    assert!(other.replace(text.as_ref()).expect("replace"));
 }
 
 impl<S: SessionStorage> SessionStorage for Bad<S> {
@@ -88,26 +103,35 @@ impl<S: SessionStorage> SessionStorage for Bad<S> {
     }
 
     fn changes(&mut self) -> io::Result<Changes> {
+        if std::mem::take(&mut self.is_blind) {
+            return Err(io::Error::other("out of sight"));
+        }
         self.inner.changes()
     }
 
     fn append(&mut self, lines: &str) -> io::Result<()> {
-        match self.fault.lock().expect("lock").take() {
+        let fault = self.fault.lock().expect("lock").take_if(|fault| !fault.is_of_replacing());
+        match fault {
             Some(Fault::Full(kept)) => {
                 self.inner.append(lines.get(..kept).expect("ASCII"))?;
                 return Err(io::ErrorKind::StorageFull.into());
             }
             Some(Fault::Meanwhile(act)) => act(),
-            Some(Fault::NoReplace) | None => {}
+            Some(Fault::Blind) => self.is_blind = true,
+            Some(Fault::NoReplace | Fault::ReplacedUntold) | None => {}
         }
         self.inner.append(lines)
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         match self.fault.lock().expect("lock").take() {
             Some(Fault::NoReplace) => return Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::ReplacedUntold) => {
+                assert!(self.inner.replace(text)?);
+                return Err(io::Error::other("out of sight"));
+            }
             Some(Fault::Meanwhile(act)) => act(),
-            Some(Fault::Full(_)) | None => {}
+            Some(Fault::Full(_) | Fault::Blind) | None => {}
         }
         self.inner.replace(text)
     }
@@ -204,26 +228,200 @@ fn a_compaction_that_keeps_nothing_names_itself() {
     }
 }
 
+/// Every place at which a disk can be full, from before the first byte to after the last.
 #[test]
-fn an_entry_that_was_not_kept_whole_is_not_in_memory_and_the_next_is_readable() {
-    let line = 200;
-    for kept in 0..line {
+fn an_entry_that_was_not_known_to_be_kept_is_not_in_memory_and_its_second_try_makes_one_of_it() {
+    for kept in 0.. {
         let memory = MemoryStorage::default();
         let (bad, fault) = Bad::new(memory.clone());
         let mut session = open(bad);
         let first = session.append(user("a")).expect("append");
-        *fault.lock().expect("lock") = Some(Fault::Full(kept.min(150)));
-        let error = session.append(user(&"b".repeat(line))).expect_err("full");
+        let before = text(&memory).len();
+        let draft = session.draft(user("b"));
+        set(&fault, Fault::Full(kept));
+        let error = session.append_draft(&draft).expect_err("full");
         assert!(matches!(error, SessionError::Storage { .. }), "{error}");
+        let is_whole = text(&memory).ends_with('\n') && text(&memory).len() > before;
         assert_eq!(ids(&session), [first.id.as_str()]);
         assert_eq!(session.leaf().map(|leaf| leaf.id()), Some(first.id.as_str()));
 
+        let second = session.append_draft(&draft).expect("append");
+        assert_eq!(second.parent_id.as_ref(), Some(&first.id));
+        let third = session.append(user("c")).expect("append");
+        let again = open(memory.clone());
+        assert_eq!(branch(&again), [&*first.id, &*second.id, &*third.id], "{kept}");
+        assert_eq!((ids(&again), branch(&again)), (ids(&session), branch(&session)), "{kept}");
+        if is_whole {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_is_given_up_after_a_failed_write_is_a_branch_of_its_own_at_most() {
+    for kept in 0..300 {
+        let memory = MemoryStorage::default();
+        let (bad, fault) = Bad::new(memory.clone());
+        let mut session = open(bad);
+        let first = session.append(user("a")).expect("append");
+        set(&fault, Fault::Full(kept.min(120)));
+        session.append(user(&"b".repeat(kept))).expect_err("full");
         let next = session.append(user("c")).expect("append");
         assert_eq!(next.parent_id.as_ref(), Some(&first.id));
         let again = open(memory);
         assert_eq!(branch(&again), [&*first.id, &*next.id]);
         assert_eq!(ids(&again), ids(&session));
     }
+}
+
+#[test]
+fn a_write_that_cannot_be_looked_at_is_found_by_its_second_try() {
+    let (_dir, path, mut session, fault) = on_disk();
+    let draft = session.draft(user("c"));
+    set(&fault, Fault::Blind);
+    session.append_draft(&draft).expect_err("out of sight");
+    assert_eq!(session.entries().count(), 2);
+    let entry = session.append_draft(&draft).expect("append");
+    assert_eq!(branch(&session)[2], entry.id);
+    assert_eq!(ids(&open(FileStorage::new(&path))), ids(&session));
+    assert_eq!(session.entries().count(), 3);
+}
+
+#[test]
+fn a_session_that_began_without_anybody_knowing_is_found_by_the_second_try() {
+    for is_same_draft in [true, false] {
+        let memory = MemoryStorage::default();
+        let (bad, fault) = Bad::new(memory.clone());
+        let mut session = open(bad);
+        session.append(named("n")).expect("append");
+        let draft = session.draft(user("a"));
+        set(&fault, Fault::ReplacedUntold);
+        session.append_draft(&draft).expect_err("out of sight");
+        session.append(named("m")).expect("waits in memory");
+        let next = if is_same_draft { draft } else { session.draft(user("b")) };
+        session.append_draft(&next).expect("append");
+        let again = open(memory);
+        assert_eq!(again.entries().count(), if is_same_draft { 3 } else { 4 });
+        assert_eq!(ids(&again), ids(&session));
+    }
+}
+
+#[test]
+fn another_session_in_its_place_is_never_written_to_however_often_that_is_tried() {
+    type Begin = fn(Box<dyn SessionStorage>) -> Session;
+    let begins: [(&str, Begin); 3] = [
+        ("new", |storage| {
+            let header = Header::new(cwd(), "mine".into(), None);
+            Session::with_storage(header, storage).expect("session")
+        }),
+        ("kept later", |storage| {
+            let mut session = Session::in_memory(cwd(), "mine".into()).expect("session");
+            session.append(user("before")).expect("append");
+            session.keep_in(storage)
+        }),
+        ("looked at before", |mut storage| {
+            storage.read().expect("read");
+            let header = Header::new(cwd(), "mine".into(), None);
+            Session::with_storage(header, storage).expect("session")
+        }),
+    ];
+    for (how, begin) in begins {
+        for theirs in [format!("{HEADER}\n"), "no session\n".to_owned()] {
+            let dir = tempfile::tempdir().expect("temp dir");
+            let path = dir.path().join("s.jsonl");
+            fs::write(&path, &theirs).expect("write");
+            let memory = MemoryStorage::new(theirs.clone());
+            for storage in [
+                Box::new(FileStorage::new(&path)) as Box<dyn SessionStorage>,
+                Box::new(memory.clone()),
+            ] {
+                let mut session = begin(storage);
+                for _ in 0..3 {
+                    session.append(user("mine")).expect_err(how);
+                }
+                assert!(!session.is_saved());
+            }
+            assert_eq!(fs::read_to_string(&path).expect("read"), theirs, "{how}");
+            assert_eq!(text(&memory), theirs, "{how}");
+        }
+    }
+}
+
+#[test]
+fn a_merge_that_fails_is_done_before_anything_is_written() {
+    type Act = fn(&Path);
+    let acts: [(&str, Act); 2] = [
+        ("a file with less in it", |path| {
+            let text = fs::read_to_string(path).expect("read");
+            let lines: Vec<_> = text.lines().take(2).map(|line| format!("{line}\n")).collect();
+            fs::write(path.with_extension("new"), lines.concat()).expect("write");
+            fs::rename(path.with_extension("new"), path).expect("rename");
+        }),
+        ("no file", |path| fs::remove_file(path).expect("remove")),
+    ];
+    for (what, act) in acts {
+        let (_dir, path, mut session, fault) = on_disk();
+        act(&path);
+        for _ in 0..2 {
+            set(&fault, Fault::NoReplace);
+            session.append(user("no room")).expect_err(what);
+            assert_eq!(session.entries().count(), 2, "{what}");
+        }
+        session.append(user("c")).expect(what);
+        let again = open(FileStorage::new(&path));
+        assert_eq!(branch(&again), branch(&session), "{what}");
+        assert_eq!((again.entries().count(), again.branch().len()), (3, 3), "{what}");
+    }
+}
+
+#[test]
+fn what_another_file_in_its_place_lacks_is_put_back_whatever_branch_it_is_on() {
+    let (_dir, path, mut session, _) = on_disk();
+    let before = fs::read_to_string(&path).expect("read");
+    let theirs = r#"{"type":"label","id":"x","parentId":null,"timestamp":""}"#;
+    fs::write(&path, format!("{before}{theirs}\n")).expect("write");
+    let first = branch(&session)[0].clone();
+    session.set_leaf(Some(&first)).expect("leaf");
+    session.append(user("c")).expect("append");
+    let all = ids(&session);
+    assert_eq!(all.len(), 4);
+    session.set_leaf(Some(&first)).expect("leaf");
+    let header = before.lines().next().expect("header");
+    fs::write(path.with_extension("new"), format!("{header}\n")).expect("write");
+    fs::rename(path.with_extension("new"), &path).expect("rename");
+    let entry = session.append(user("d")).expect("append");
+    assert_eq!(entry.parent_id.as_ref(), Some(&first));
+    let again = open(FileStorage::new(&path));
+    assert_eq!(ids(&again), [&all[..], std::slice::from_ref(&entry.id)].concat());
+}
+
+#[test]
+fn memory_has_the_order_of_the_file() {
+    let (_dir, path, mut session, fault) = on_disk();
+    let meddled = path.clone();
+    meanwhile(&fault, move || {
+        let mut file = fs::OpenOptions::new().append(true).open(meddled).expect("open");
+        let line = r#"{"type":"label","id":"x","parentId":null,"timestamp":""}"#;
+        file.write_all(format!("{line}\n").as_bytes()).expect("write");
+    });
+    session.append(user("c")).expect("append");
+    assert_eq!(session.entries().count(), 4);
+    assert_eq!(ids(&open(FileStorage::new(&path))), ids(&session));
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_stay_when_entries_are_put_back() {
+    let memory = MemoryStorage::new(HEADER);
+    let mut session = open(memory.clone());
+    session.append(user("a")).expect("append");
+    let odd =
+        [HEADER.as_bytes(), b"\n{\"type\":\"label\",\"id\":\"x\",\"label\":\"\xff\"}"].concat();
+    put(&memory, &odd);
+    session.append(user("b")).expect("append");
+    assert_eq!(session.entries().count(), 3);
+    assert_eq!(memory.text().expect("text").get(..odd.len()), Some(&odd[..]));
+    let problems: Vec<_> = session.take_diagnostics().into_iter().map(|d| d.problem).collect();
+    assert_eq!(problems, [Problem::NotUtf8]);
 }
 
 /// A session file with two entries, its storage, and what can go wrong there.
@@ -314,7 +512,7 @@ impl SessionStorage for Carrying {
         self.memory.append(lines)
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         self.memory.replace(text)
     }
 }
@@ -354,7 +552,7 @@ fn a_migration_that_fails_leaves_the_old_text() {
     let old = format!("{}\n{}\n", r#"{"type":"session","id":"s"}"#, r#"{"type":"custom"}"#);
     let memory = MemoryStorage::new(old.clone());
     let (bad, fault) = Bad::new(memory.clone());
-    *fault.lock().expect("lock") = Some(Fault::NoReplace);
+    set(&fault, Fault::NoReplace);
     Session::open_storage(Box::new(bad), cwd()).expect_err("no room");
     assert_eq!(text(&memory), old);
 }
@@ -390,7 +588,7 @@ fn a_storage_that_cannot_be_reached_is_an_error_that_says_so() {
             Err(io::Error::other("the line is dead"))
         }
 
-        fn replace(&mut self, _: &str) -> io::Result<bool> {
+        fn replace(&mut self, _: &[u8]) -> io::Result<bool> {
             Err(io::Error::other("the line is dead"))
         }
     }
@@ -409,8 +607,10 @@ fn of_two_sessions_begun_in_one_named_file_the_second_is_refused() {
     let begin = |id: &str| Session::create_at(path.clone(), cwd(), id.to_owned()).expect("session");
     let (mut one, mut two) = (begin("one"), begin("two"));
     one.append(user("one")).expect("append");
-    let error = two.append(user("two")).expect_err("taken");
-    assert!(error.to_string().ends_with("it holds another session now"), "{error}");
+    for _ in 0..2 {
+        let error = two.append(user("two")).expect_err("taken");
+        assert!(error.to_string().ends_with("it holds another session now"), "{error}");
+    }
     assert_eq!(two.entries().count(), 0);
     one.append(user("on")).expect("append");
     assert_eq!(ids(&open(FileStorage::new(&path))), ids(&one));

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::append::line;
 use super::header::{Header, now_iso};
-use super::jsonl::decode;
-use super::load::ATTEMPTS;
+use super::load::{ATTEMPTS, busy};
 use super::locate::{SessionDir, read_header};
 use super::storage::SessionStorage;
 use super::{FileStorage, Session, SessionError};
+use crate::file_identity::is_same_file;
 
 /// Why a session was not brought in or out.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum TransferError {
     Session(#[from] SessionError),
 }
 
-/// Copies a session file to where sessions of its directory are kept, and says where that is. Id and
+/// Copies a session file, byte by byte, to where sessions of its directory are kept, and says where that is. Id and
 /// directory stay; one without a directory goes to those of `cwd`.
 ///
 /// Nothing is overwritten: when the name is taken, the copy gets a number. A file that lies there
@@ -46,17 +46,17 @@ pub fn import(source: &Path, dir: &SessionDir, cwd: &Path) -> Result<PathBuf, Tr
     if is_in(source, &folder) {
         return Ok(source.to_owned());
     }
-    let text = decode(bytes).0;
     let stem = source.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let mut number = 1;
     loop {
         let name =
             if number == 1 { format!("{stem}.jsonl") } else { format!("{stem}-{number}.jsonl") };
         let path = folder.join(name);
-        let written = FileStorage::new(&path).replace(&text);
-        let written =
-            written.map_err(|source| SessionError::Write { path: path.clone(), source })?;
-        if written || fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        if fs::read(&path).is_ok_and(|there| there == bytes) {
+            return Ok(path);
+        }
+        let written = FileStorage::new(&path).replace(&bytes);
+        if written.map_err(|source| SessionError::Write { path: path.clone(), source })? {
             return Ok(path);
         }
         number += 1;
@@ -95,25 +95,20 @@ impl Session {
             text.push_str(&entry.json());
             text.push('\n');
         }
-        Ok(put(path, &text)
-            .map_err(|source| SessionError::Write { path: path.to_owned(), source })?)
+        Ok(put(path, &text)?)
     }
 }
 
-fn put(path: &Path, text: &str) -> io::Result<()> {
+fn put(path: &Path, text: &str) -> Result<(), SessionError> {
+    let failed = |source| SessionError::Write { path: path.to_owned(), source };
     let mut storage = FileStorage::new(path);
     for _ in 0..ATTEMPTS {
-        storage.read()?;
-        if storage.replace(text)? {
+        storage.read().map_err(failed)?;
+        if storage.replace(text.as_bytes()).map_err(failed)? {
             return Ok(());
         }
     }
-    Err(io::Error::other("another process keeps replacing it"))
-}
-
-/// Whether two paths lead to one file, links or not.
-pub(super) fn is_same_file(a: &Path, b: &Path) -> bool {
-    a == b || fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
+    Err(busy(Some(path)))
 }
 
 #[cfg(test)]

@@ -239,6 +239,11 @@ impl Tree {
         }
     }
 
+    /// The text that was read first: the whole file, as it was then.
+    pub(super) fn text_read_first(&self) -> &str {
+        self.texts.first().map_or("", String::as_str)
+    }
+
     fn at(&self, index: usize) -> Option<EntryRef<'_>> {
         Some(EntryRef { tree: self, slot: self.slots.get(index)?, index })
     }

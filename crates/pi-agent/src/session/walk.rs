@@ -79,7 +79,7 @@ impl Session {
 }
 
 /// The text as it was typed: blocks run together.
-fn text_of(content: &UserContent) -> String {
+pub(super) fn text_of(content: &UserContent) -> String {
     match content {
         UserContent::Text(text) => text.clone(),
         UserContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),

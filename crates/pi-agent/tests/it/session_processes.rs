@@ -69,7 +69,7 @@ pub(crate) fn rewrite(path: &Path) {
     let mut done = 0;
     while done < ROUNDS {
         let mut storage = FileStorage::new(path);
-        let text = String::from_utf8(storage.read().expect("read").expect("there")).expect("UTF-8");
+        let text = storage.read().expect("read").expect("there");
         done += usize::from(storage.replace(&text).expect("replace"));
     }
 }

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{
-    Diagnostic, Found, Session, SessionDir, fork_file, looks_like_path, new_session_id,
-};
+use pi_agent::session::{Diagnostic, Found, Session, SessionDir, fork_file, new_session_id};
 
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -98,6 +96,18 @@ pub(super) fn open(
     session.map(FoundSession::ready_with)
 }
 
+/// What a word for a session means.
+enum Named {
+    /// A file, which may not be there yet.
+    Path(PathBuf),
+    Id(Found),
+}
+
+/// Whether somebody who wrote `text`, which leads to `path`, meant a file and not an id.
+fn is_path(text: &str, path: &Path) -> bool {
+    text.contains(['/', '\\']) || text.ends_with(".jsonl") || path.exists()
+}
+
 /// Where sessions are looked for and made.
 struct Place<'a> {
     dir: &'a SessionDir,
@@ -133,37 +143,34 @@ impl Place<'_> {
 
     /// A path or an id. A path that does not exist yet becomes a new session there.
     fn find(&self, text: &str) -> Result<FoundSession, AppError> {
-        let path: PathBuf = self.env.resolve_path(self.cwd, text);
-        let session = if path.is_file() {
-            self.open_file(&path)
-        } else if looks_like_path(text) {
-            Session::create_at(path, self.cwd, new_session_id()).map_err(|error| failed(&error))
-        } else {
-            let found = self.by_id(text)?;
-            if !found.is_here {
-                return Ok(FoundSession::Elsewhere(found));
+        let session = match self.named(text)? {
+            Named::Path(path) if path.is_file() => self.open_file(&path),
+            Named::Path(path) => {
+                Session::create_at(path, self.cwd, new_session_id()).map_err(|error| failed(&error))
             }
-            self.open_file(&found.path)
+            Named::Id(found) if !found.is_here => return Ok(FoundSession::Elsewhere(found)),
+            Named::Id(found) => self.open_file(&found.path),
         };
         session.map(FoundSession::ready_with)
     }
 
     /// A path or an id, of any directory; everything in it goes to a new session of this one.
     fn fork(&self, text: &str, id: Option<String>) -> Result<Session, AppError> {
-        let path = self.env.resolve_path(self.cwd, text);
-        let source =
-            if path.is_file() || looks_like_path(text) { path } else { self.by_id(text)?.path };
-        if let Some(id) = &id
-            && self.dir.by_exact_id(id, self.cwd).is_some()
-        {
-            return Err(AppError::user(format!("Session already exists with id '{id}'")));
-        }
+        let (Named::Path(source) | Named::Id(Found { path: source, .. })) = self.named(text)?;
         let folder = self.dir.for_cwd(self.cwd);
         let id = id.unwrap_or_else(new_session_id);
         let (session, diagnostics) =
             fork_file(&source, &folder, self.cwd, id).map_err(|error| failed(&error))?;
         self.tell(&diagnostics);
         Ok(session)
+    }
+
+    fn named(&self, text: &str) -> Result<Named, AppError> {
+        let path = self.env.resolve_path(self.cwd, text);
+        match is_path(text, &path) {
+            true => Ok(Named::Path(path)),
+            false => self.by_id(text).map(Named::Id),
+        }
     }
 
     /// The one session with this id or beginning of one.

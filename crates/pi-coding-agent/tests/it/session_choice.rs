@@ -35,7 +35,10 @@ async fn new_session(bed: &Bed, text: &str) -> PathBuf {
 }
 
 fn header(file: &Path) -> Value {
-    let text = std::fs::read_to_string(file).unwrap();
+    header_of(&std::fs::read_to_string(file).unwrap())
+}
+
+fn header_of(text: &str) -> Value {
     serde_json::from_str(text.lines().next().unwrap()).unwrap()
 }
 
@@ -93,6 +96,29 @@ async fn continue_says_which_newer_session_is_damaged() {
         format!("Warning: Not continued, its first line is damaged: {}\n", damaged.display());
     assert_eq!(ended.stderr, warning);
     assert!(std::fs::read_to_string(&good).unwrap().contains("\"on\""));
+}
+
+#[tokio::test]
+async fn an_imported_session_that_names_no_directory_goes_on_in_this_one() {
+    let bed = talkative().await;
+    let old = new_session(&bed, "old").await;
+    let text = std::fs::read_to_string(&old).unwrap();
+    std::fs::remove_file(&old).unwrap();
+    let mut head = header_of(&text);
+    head["cwd"] = json!("");
+    let source = bed.scratch.ws().join("backup.jsonl");
+    let rest = text.split_once('\n').unwrap().1;
+    std::fs::write(&source, format!("{head}\n{rest}")).unwrap();
+    let root = old.parent().unwrap().parent().unwrap().to_owned();
+    let dir = pi_agent::session::SessionDir::PerProject(root);
+    let copy = pi_agent::session::import(&source, &dir, &bed.scratch.ws()).unwrap();
+    assert_eq!(copy.parent(), old.parent());
+    let id = head["id"].as_str().unwrap();
+    for choice in [&["--session", copy.to_str().unwrap()][..], &["--session", id], &["-c"]] {
+        ok(&bed, &[choice, &["-p", "on"]].concat()).await;
+        assert_eq!(first_text(&bed), "old", "{choice:?}");
+    }
+    assert_eq!(count(&bed), 1);
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use crate::session::{Changes, FileStorage, Header, SessionStorage};
 struct Disk {
     file: FileStorage,
     is_broken: Arc<AtomicBool>,
+    /// The next line breaks it: all of it is kept but its end.
+    breaks_at_line_end: Arc<AtomicBool>,
 }
 
 impl Disk {
@@ -38,10 +40,15 @@ impl SessionStorage for Disk {
 
     fn append(&mut self, lines: &str) -> io::Result<()> {
         self.check()?;
+        if self.breaks_at_line_end.load(Ordering::SeqCst) {
+            set(&self.is_broken, true);
+            self.file.append(lines.trim_end())?;
+            self.check()?;
+        }
         self.file.append(lines)
     }
 
-    fn replace(&mut self, text: &str) -> io::Result<bool> {
+    fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
         self.check()?;
         self.file.replace(text)
     }
@@ -49,17 +56,47 @@ impl SessionStorage for Disk {
 
 /// A bed whose disk is broken while the flag is set.
 fn bed_on_disk(plan: Plan) -> (Bed, Arc<AtomicBool>) {
+    let (bed, is_broken, _) = bed_on_breaking_disk(plan);
+    (bed, is_broken)
+}
+
+/// The same, with a flag that makes the next line break it.
+fn bed_on_breaking_disk(plan: Plan) -> (Bed, Arc<AtomicBool>, Arc<AtomicBool>) {
     let dir = tempfile::tempdir().expect("temp dir");
     let header = Header::new(Path::new("/w"), new_session_id(), None);
-    let is_broken = Arc::new(AtomicBool::new(false));
-    let file = FileStorage::in_dir(dir.path(), &header);
-    let disk = Disk { file, is_broken: Arc::clone(&is_broken) };
+    let (is_broken, breaks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let disk = Disk {
+        file: FileStorage::in_dir(dir.path(), &header),
+        is_broken: Arc::clone(&is_broken),
+        breaks_at_line_end: Arc::clone(&breaks),
+    };
     let session = Session::with_storage(header, Box::new(disk)).expect("session");
-    (Bed::on(session, dir, plan, []), is_broken)
+    (Bed::on(session, dir, plan, []), is_broken, breaks)
 }
 
 fn set(is_broken: &AtomicBool, to: bool) {
     is_broken.store(to, Ordering::SeqCst);
+}
+
+#[tokio::test]
+async fn an_entry_that_reached_a_broken_disk_all_the_same_is_there_once() {
+    let (bed, is_broken, breaks) = bed_on_breaking_disk(Plan::small());
+    bed.two_turns().await;
+    set(&breaks, true);
+    bed.model_says(["C."]);
+    assert!(bed.prompt("GAMMA").await.unstored.is_some());
+    set(&breaks, false);
+    let there = fs::read_to_string(bed.path()).expect("read");
+    assert!(there.contains("GAMMA") && !there.ends_with('\n'));
+    set(&is_broken, false);
+    bed.model_says(["D."]);
+    assert!(bed.prompt("DELTA").await.unstored.is_none());
+    assert_eq!(bed.entries()[8..], ["user", "assistant", "user", "assistant"]);
+    for at in 8..12 {
+        assert_eq!(bed.lines()[at]["parentId"], bed.id(at - 1));
+    }
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
 }
 
 #[tokio::test]

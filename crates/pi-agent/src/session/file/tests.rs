@@ -170,12 +170,12 @@ fn only_what_was_read_is_replaced() {
         let mut storage = scratch.storage();
         act(&scratch);
         let before = fs::read(&scratch.path).ok();
-        assert!(!storage.replace("new\n").expect("no error"));
+        assert!(!storage.replace(b"new\n").expect("no error"));
         assert_eq!(fs::read(&scratch.path).ok(), before);
     }
     let scratch = Scratch::new("a\n");
     let mut storage = scratch.storage();
-    assert!(storage.replace("new\n").expect("no error"));
+    assert!(storage.replace(b"new\n").expect("no error"));
     storage.append("b\n").expect("append");
     assert_eq!(
         (scratch.text().as_str(), storage.changes().expect("look")),
@@ -187,10 +187,10 @@ fn only_what_was_read_is_replaced() {
 fn a_file_is_made_only_where_none_is() {
     let scratch = Scratch::new("a\n");
     let mut storage = FileStorage::new(&scratch.path);
-    assert!(!storage.replace("new\n").expect("no error"));
+    assert!(!storage.replace(b"new\n").expect("no error"));
     assert_eq!(scratch.text(), "a\n");
     fs::remove_file(&scratch.path).expect("remove");
-    assert!(storage.replace("new\n").expect("no error"));
+    assert!(storage.replace(b"new\n").expect("no error"));
     assert_eq!(scratch.text(), "new\n");
 }
 
@@ -199,9 +199,9 @@ fn what_reaches_the_old_file_at_the_last_moment_is_carried_over() {
     let scratch = Scratch::new("a\n");
     let mut storage = scratch.storage();
     let mut seen = storage.seen.take().expect("read");
-    let successor = Successor::prepare(&scratch.path, &seen, "A\n").expect("prepared");
+    let successor = Successor::prepare(&scratch.path, &seen, b"A\n").expect("prepared");
     scratch.add("late\n");
-    storage.seen = Some(successor.expect("current").publish(&mut seen, "A\n").expect("published"));
+    storage.seen = Some(successor.expect("current").publish(&mut seen, b"A\n").expect("published"));
     assert_eq!(scratch.text(), "A\nlate\n");
     assert_eq!(storage.changes().expect("look"), added("late\n"));
 }
@@ -229,8 +229,52 @@ fn a_held_lock_stops_nobody_from_reading_and_adding() {
     let scratch = Scratch::new("a\n");
     let _lock = FileLock::acquire(&scratch.path).expect("lock");
     let mut storage = scratch.storage();
-    storage.append("b\n").expect("append");
     assert_eq!(storage.changes().expect("look"), Changes::None);
+    storage.append("b\n").expect("append");
+    assert_eq!(scratch.text(), "a\nb\n");
+}
+
+/// Whoever holds the lock may be about to replace the file without having seen the line.
+#[test]
+fn a_line_counts_as_kept_once_nobody_holds_the_lock() {
+    let scratch = Scratch::new("a\n");
+    let mut storage = scratch.storage();
+    let lock = FileLock::acquire(&scratch.path).expect("lock");
+    storage.append("b\n").expect("append");
+    let (tell, told) = mpsc::channel();
+    let looking = thread::spawn(move || {
+        let changes = storage.changes();
+        tell.send(()).expect("listening");
+        changes.expect("look")
+    });
+    told.recv_timeout(Duration::from_millis(50)).expect_err("somebody is at it");
+    // They put their file in place and are killed before they carry anything over.
+    scratch.put("A\n");
+    drop(lock);
+    assert_eq!(looking.join().expect("no panic"), Changes::Replaced);
+}
+
+#[test]
+fn own_lines_that_were_added_are_not_carried_over() {
+    let scratch = Scratch::new("a\n");
+    let mut storage = scratch.storage();
+    storage.append("b\n").expect("append");
+    assert!(storage.replace(b"a\nb\nc\n").expect("replaces"));
+    assert_eq!(scratch.text(), "a\nb\nc\n");
+    assert_eq!(storage.changes().expect("look"), Changes::None);
+}
+
+#[test]
+fn a_file_whose_claim_was_taken_over_is_not_made() {
+    let scratch = Scratch::new("");
+    let dir = scratch.path.parent().expect("folder");
+    let header = Header::new(Path::new("/w"), "x".into(), None);
+    let mut storage = FileStorage::in_dir(dir, &header);
+    let lock = FileLock::acquire(&dir.join("x")).expect("lock");
+    fs::remove_dir(lock.dir()).expect("somebody takes it for one left behind");
+    assert!(!storage.publish_under(Some(&lock), b"a\n").expect("no error"));
+    assert_eq!(storage.read().expect("read"), None);
+    assert!(storage.replace(b"a\n").expect("the next try"));
 }
 
 #[test]
@@ -240,7 +284,7 @@ fn a_lock_left_behind_stops_nobody_from_replacing() {
     fs::create_dir(&lock).expect("mkdir");
     let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
     File::open(&lock).expect("open").set_modified(long_ago).expect("set time");
-    assert!(scratch.storage().replace("A\n").expect("no error"));
+    assert!(scratch.storage().replace(b"A\n").expect("no error"));
     assert!(!lock.exists());
 }
 
@@ -254,7 +298,7 @@ fn links_and_permissions_survive_a_replacement() {
     std::os::unix::fs::symlink(&scratch.path, &link).expect("link");
     let mut storage = FileStorage::new(&link);
     storage.read().expect("read");
-    assert!(storage.replace("A\n").expect("replace"));
+    assert!(storage.replace(b"A\n").expect("replace"));
     assert!(fs::symlink_metadata(&link).expect("metadata").is_symlink());
     assert_eq!(scratch.text(), "A\n");
     assert_eq!(fs::metadata(&scratch.path).expect("metadata").permissions().mode() & 0o777, 0o640);
@@ -274,14 +318,14 @@ fn of_two_files_for_one_session_the_second_becomes_the_first() {
     let mut first = FileStorage::in_dir(dir, &one);
     let mut second = FileStorage::in_dir(dir, &two);
     assert_ne!(first.path(), second.path());
-    assert!(first.replace(&line(&one)).expect("made"));
-    assert!(!second.replace(&line(&two)).expect("no error"));
+    assert!(first.replace(line(&one).as_bytes()).expect("made"));
+    assert!(!second.replace(line(&two).as_bytes()).expect("no error"));
     assert_eq!(first.path(), second.path());
     assert_eq!(second.read().expect("read"), Some(line(&one).into_bytes()));
 
     // The same id for another directory is another session.
     let elsewhere = header("3", "/elsewhere");
     let mut third = FileStorage::in_dir(dir, &elsewhere);
-    assert!(third.replace(&line(&elsewhere)).expect("made"));
+    assert!(third.replace(line(&elsewhere).as_bytes()).expect("made"));
     assert_ne!(third.path(), first.path());
 }

@@ -1,7 +1,8 @@
+use pi_ai::InputBlock;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::session::new_session_id;
+use crate::session::{MemoryStorage, Problem, new_session_id};
 
 /// A folder with one session in it.
 struct Bed {
@@ -188,7 +189,7 @@ fn the_header_is_new_and_names_the_source() {
             "parentSession": bed.source})
     );
     let path = forked.session.path().expect("path");
-    assert_eq!(path, bed.folder().join(crate::session::file_name(timestamp, &id)));
+    assert_eq!(path, bed.folder().join(crate::session::locate::file_name(timestamp, &id)));
 }
 
 #[test]
@@ -367,6 +368,67 @@ fn an_id_is_not_given_twice() {
     assert_eq!(fs::read(first.session.path().expect("path")).expect("read"), before);
     let invalid = bed.session.fork(ForkPoint::Leaf, &bed.folder(), "-".into());
     assert!(matches!(invalid, Err(ForkError::Session(SessionError::InvalidId(_)))));
+}
+
+#[test]
+fn an_id_is_taken_whatever_its_file_is_called_and_whether_the_fork_waits_or_not() {
+    let bed = Bed::of(&two_branches());
+    let taken = json!({"type": "session", "version": 3, "id": "taken", "cwd": "/w"});
+    fs::create_dir_all(bed.folder()).expect("folder");
+    for name in ["backup.jsonl", "2026-01-01T00-00-00-000Z_taken.jsonl"] {
+        let path = bed.folder().join(name);
+        fs::write(&path, format!("{taken}\n")).expect("write");
+        for point in [ForkPoint::Leaf, ForkPoint::Before("04")] {
+            let error = bed.session.fork(point, &bed.folder(), "taken".into());
+            assert!(matches!(error, Err(ForkError::Exists { .. })), "{name} {point:?}: {error:?}");
+        }
+        let error = fork_file(&bed.source, &bed.folder(), Path::new("/w"), "taken".into());
+        assert!(matches!(error, Err(ForkError::Exists { .. })), "{name}: {error:?}");
+        let elsewhere = Path::new("/elsewhere");
+        let (other, _) =
+            fork_file(&bed.source, &bed.folder(), elsewhere, "taken".into()).expect("forks");
+        fs::remove_file(other.path().expect("path")).expect("remove");
+        fs::remove_file(path).expect("remove");
+    }
+}
+
+#[test]
+fn a_fork_is_kept_where_somebody_says() {
+    let bed = Bed::of(&two_branches());
+    let memory = MemoryStorage::default();
+    let fork = |point| {
+        let kept = memory.clone();
+        bed.session.fork_into(point, "mine".into(), move |header| {
+            assert_eq!(header.id, "mine");
+            Some(Box::new(kept))
+        })
+    };
+    let forked = fork(ForkPoint::Leaf).expect("forks").session;
+    assert!(forked.is_saved());
+    let (again, _) =
+        Session::open_storage(Box::new(memory.clone()), Path::new("/w")).expect("opens");
+    let ids = |session: &Session| -> Vec<String> {
+        session.entries().map(|entry| entry.id().to_owned()).collect()
+    };
+    assert_eq!((again.id(), ids(&again)), ("mine", ids(&forked)));
+    assert_eq!(bed.files(), 0);
+    for point in [ForkPoint::Leaf, ForkPoint::Before("04")] {
+        assert!(matches!(fork(point), Err(ForkError::Exists { .. })));
+    }
+    let nowhere = bed.session.fork_into(ForkPoint::Leaf, "mine".into(), |_| None).expect("forks");
+    assert!(!nowhere.session.is_saved());
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_are_told_of_when_they_are_copied() {
+    let bed = Bed::of(&two_branches());
+    let mut bytes = fs::read(&bed.source).expect("read");
+    bytes.extend_from_slice(b"{\"type\":\"label\",\"id\":\"x\",\"label\":\"\xff\"}\n");
+    fs::write(&bed.source, bytes).expect("write");
+    let (_, problems) =
+        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id()).expect("forks");
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    assert_eq!((&problem.problem, problem.path.as_ref()), (&Problem::NotUtf8, Some(&bed.source)));
 }
 
 #[test]

@@ -167,6 +167,24 @@ fn an_export_has_the_active_branch_and_the_time_it_was_made() {
 }
 
 #[test]
+fn an_import_keeps_every_byte_and_an_export_the_fields_of_the_header() {
+    let bed = Bed::new();
+    let head =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w","provider":"p"}"#;
+    let message = message("user", "a", "null");
+    let bytes = [head, "\n", &message, "\n{\"odd\":\""].concat().into_bytes();
+    let bytes = [&bytes, &b"\xff\"}\n"[..]].concat();
+    let source = bed.dir.path().join("s.jsonl");
+    fs::write(&source, &bytes).expect("write");
+    let copy = bed.import(&source).expect("imported");
+    assert_eq!(fs::read(&copy).expect("read"), bytes);
+    assert_eq!(bed.import(&source).expect("again"), copy, "compared byte by byte");
+    let target = bed.dir.path().join("x.jsonl");
+    open(&copy).export_jsonl(&target).expect("exported");
+    assert!(fs::read_to_string(&target).expect("read").contains(r#","provider":"p"}"#));
+}
+
+#[test]
 fn an_export_comes_back_by_import() {
     let bed = Bed::new();
     let session = open(&bed.put("s.jsonl", &two_branches()));
