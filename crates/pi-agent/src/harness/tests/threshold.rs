@@ -89,12 +89,12 @@ async fn after_an_aborted_answer_it_waits_for_the_next_prompt_and_adds_no_turn()
         FauxTurn::text("C."),
     ];
     let mut plan = Plan::small();
-    plan.model.context_window = 600;
-    plan.compaction.reserve_tokens = 300;
+    plan.model.context_window = 60_000;
+    plan.compaction.reserve_tokens = 30_000;
     let bed = Bed::of(plan, turns);
-    bed.prompt(&long("ALPHA")).await;
+    bed.prompt(&huge("ALPHA")).await;
     bed.told();
-    let run = bed.spawn_prompt(&long(&"BETA ".repeat(200)));
+    let run = bed.spawn_prompt(&huge("BETA"));
     bed.ear.wait_for("message_start assistant").await;
     bed.harness.abort();
     run.await.expect("task").expect("prompt");
@@ -350,15 +350,20 @@ async fn repeated_errors_do_not_keep_it_from_happening() {
     assert_eq!(compactions(&told), COMPACTED, "the last count and what came after it are too much");
 }
 
+/// 20,000 tokens, by its length.
+fn huge(mark: &str) -> String {
+    format!("{mark} {}", "word ".repeat(16_000))
+}
+
 #[tokio::test]
 async fn without_any_count_the_length_is_estimated() {
     let mut plan = Plan::small();
-    plan.model.context_window = 600;
-    plan.compaction.reserve_tokens = 300;
+    plan.model.context_window = 60_000;
+    plan.compaction.reserve_tokens = 30_000;
     let bed = Bed::of(plan, ["A.", "B.", "SUMMARY"].map(FauxTurn::text));
-    bed.prompt(&long("ALPHA")).await;
+    bed.prompt(&huge("ALPHA")).await;
     assert_eq!(compactions(&bed.told()), [""; 0]);
-    bed.prompt(&long(&long("BETA"))).await;
+    bed.prompt(&huge("BETA")).await;
     assert_eq!(compactions(&bed.told()), COMPACTED);
 }
 
