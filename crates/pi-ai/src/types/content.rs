@@ -101,36 +101,36 @@ pub enum AssistantBlock {
 
 /// Every field any block may carry; only `type` decides which count. Values of the wrong kind count
 /// as absent.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct FlatBlock {
-    #[serde(rename = "type", deserialize_with = "loose::word")]
+    #[serde(rename = "type", default, deserialize_with = "loose::word")]
     kind: Option<BlockKind>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     text: String,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     text_signature: Option<String>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     thinking: String,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     thinking_signature: Option<String>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     redacted: Option<bool>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     data: String,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     mime_type: String,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     id: String,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     name: String,
-    #[serde(deserialize_with = "loose::arguments")]
+    #[serde(default, deserialize_with = "loose::arguments")]
     arguments: Map<String, Value>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     thought_signature: Option<String>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     namespace: Option<String>,
-    #[serde(deserialize_with = "loose::scalar")]
+    #[serde(default, deserialize_with = "loose::scalar")]
     arguments_error: Option<String>,
 }
 

@@ -192,6 +192,8 @@ pub struct AssistantMessage {
     pub retry_after_ms: Option<u64>,
 }
 
+// `remote = "Self"` derives inherent functions of these names, to be called from the traits': reading
+// needs the whole answer before it knows the stop reason.
 impl Serialize for AssistantMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Self::serialize(self, serializer)
