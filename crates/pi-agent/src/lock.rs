@@ -184,7 +184,8 @@ fn is_stale(metadata: &fs::Metadata) -> bool {
 /// processes that want it gone only one gets it, and sees whether it is the one that was stale.
 fn clear_if_stale(dir: &Path) {
     let Ok(metadata) = fs::symlink_metadata(dir) else { return };
-    if !is_stale(&metadata) {
+    // Something else that happens to have the name is nobody's lock.
+    if !metadata.is_dir() || !is_stale(&metadata) {
         return;
     }
     let mut aside = OsString::from(dir);
@@ -192,10 +193,10 @@ fn clear_if_stale(dir: &Path) {
     if fs::rename(dir, &aside).is_err() {
         return;
     }
-    if fs::symlink_metadata(&aside).is_ok_and(|metadata| is_stale(&metadata)) {
-        drop(fs::remove_dir(&aside));
-    } else {
-        // Somebody was faster and this is the new lock: back to its place.
+    let is_stale = fs::symlink_metadata(&aside).is_ok_and(|metadata| is_stale(&metadata));
+    if !is_stale || fs::remove_dir(&aside).is_err() {
+        // Somebody was faster and this is the new lock, or there is something in it: back to its
+        // place.
         drop(fs::rename(&aside, dir));
     }
 }

@@ -38,7 +38,7 @@ pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
 pub use forest::Forest;
-pub use fork::{ForkError, ForkPoint, Forked, fork_file};
+pub use fork::{ForkError, ForkFile, ForkPoint, Forked, fork_file};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };

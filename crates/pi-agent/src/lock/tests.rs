@@ -93,7 +93,7 @@ fn locks_exclude_each_other() {
 #[test]
 fn a_lock_without_a_touch_for_ten_seconds_is_taken_over() {
     let scratch = Scratch::new();
-    scratch.foreign(Duration::from_secs(9));
+    scratch.foreign(STALE / 2);
     at_once(&scratch.target()).expect_err("its holder is alive");
     fs::remove_dir(scratch.dir()).expect("rmdir");
     scratch.foreign(Duration::from_secs(11));
@@ -102,6 +102,24 @@ fn a_lock_without_a_touch_for_ten_seconds_is_taken_over() {
     assert_eq!(scratch.names(), ["file.lock"]);
     drop(lock);
     assert!(scratch.names().is_empty());
+}
+
+#[test]
+fn what_is_no_lock_stays_whatever_its_age() {
+    let scratch = Scratch::new();
+    fs::write(scratch.dir(), "mine").expect("write");
+    let old = SystemTime::now() - Duration::from_secs(60);
+    File::open(scratch.dir()).expect("open").set_modified(old).expect("set time");
+    at_once(&scratch.target()).expect_err("something is there");
+    assert_eq!(fs::read_to_string(scratch.dir()).expect("read"), "mine");
+
+    fs::remove_file(scratch.dir()).expect("remove");
+    scratch.foreign(Duration::from_secs(60));
+    fs::write(scratch.dir().join("note"), "mine").expect("write");
+    File::open(scratch.dir()).expect("open").set_modified(old).expect("set time");
+    at_once(&scratch.target()).expect_err("it is not empty");
+    assert_eq!(fs::read_to_string(scratch.dir().join("note")).expect("read"), "mine");
+    assert_eq!(scratch.names(), ["file.lock"]);
 }
 
 #[test]

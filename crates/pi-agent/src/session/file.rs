@@ -300,8 +300,12 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Opens a file for adding, or at least for reading, and says which.
+/// Opens a file for adding, or at least for reading, and says which. Nothing else than a file: to
+/// read a pipe may take for ever, and a device that was replaced would be gone.
 fn open(path: &Path) -> io::Result<(File, bool)> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     match OpenOptions::new().read(true).append(true).open(path) {
         Ok(file) => Ok((file, true)),
         Err(error)

@@ -108,6 +108,14 @@ impl Session {
     }
 }
 
+/// When the file of a fork is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForkFile {
+    AtOnce,
+    /// With the next user or assistant message, so that nothing is left of a run that cannot begin.
+    WithNextMessage,
+}
+
 /// Begins a session of `cwd` with everything that is in a file, all branches. The file may be of an
 /// older version; it stays as it is. Lines that cannot be read are left out and reported.
 ///
@@ -119,6 +127,7 @@ pub fn fork_file(
     dir: &Path,
     cwd: &Path,
     id: String,
+    when: ForkFile,
 ) -> Result<(Session, Vec<Diagnostic>), ForkError> {
     let invalid = || ForkError::InvalidSource { path: source.to_owned() };
     let bytes = match fs::read(source) {
@@ -136,7 +145,8 @@ pub fn fork_file(
         diagnostic.path = Some(source.to_owned());
     }
     let header = Header { version: old.header.version, ..Header::new(cwd, id, Some(source)) };
-    let copied = Copied::whole(&old);
+    let mut copied = Copied::whole(&old);
+    copied.starts_file &= when == ForkFile::AtOnce;
     drop(old);
     let storage = FileStorage::in_dir(dir, &header);
     Ok((begin(&header, copied, Some(Box::new(storage)))?, diagnostics))

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{Diagnostic, Found, Session, SessionDir, fork_file, new_session_id};
+use pi_agent::session::{
+    Diagnostic, ForkFile, Found, Session, SessionDir, fork_file, new_session_id,
+};
 
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -144,7 +146,7 @@ impl Place<'_> {
     /// A path or an id. A path that does not exist yet becomes a new session there.
     fn find(&self, text: &str) -> Result<FoundSession, AppError> {
         let session = match self.named(text)? {
-            Named::Path(path) if path.is_file() => self.open_file(&path),
+            Named::Path(path) if path.exists() => self.open_file(&path),
             Named::Path(path) => {
                 Session::create_at(path, self.cwd, new_session_id()).map_err(|error| failed(&error))
             }
@@ -163,7 +165,8 @@ impl Place<'_> {
         let folder = self.dir.for_cwd(self.cwd);
         let id = id.unwrap_or_else(new_session_id);
         let (session, diagnostics) =
-            fork_file(&source, &folder, self.cwd, id).map_err(|error| failed(&error))?;
+            fork_file(&source, &folder, self.cwd, id, ForkFile::WithNextMessage)
+                .map_err(|error| failed(&error))?;
         self.tell(&diagnostics);
         Ok(session)
     }

@@ -66,12 +66,12 @@ async fn a_fork_has_the_whole_history_and_goes_on_here() {
 }
 
 #[tokio::test]
-async fn without_a_prompt_the_copy_is_made_all_the_same() {
+async fn without_a_prompt_no_copy_is_left() {
     let bed = Bed::idle().await;
     source(&bed);
     let ended = fork(&bed, &["--fork", "elsewhere/src.jsonl", "-p"]).await;
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
-    assert_eq!(bed.session().len(), 6);
+    assert!(bed.scratch.session_files().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -153,4 +153,34 @@ async fn a_torn_source_is_forked_with_a_warning() {
     assert!(ended.stderr.contains("src.jsonl"), "{}", ended.stderr);
     assert_eq!(bed.session().len(), 10);
     assert_eq!(std::fs::read_to_string(&source).unwrap(), torn);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_begin_leaves_no_fork() {
+    let bed = Bed::new(["One.", "Two."]).await;
+    bed.pi(["-p", "a"]).run().await;
+    let source = bed.session_file();
+    let args = ["--fork", source.to_str().unwrap(), "--session-id", "copy", "-p"];
+    let ended = bed.pi(args.into_iter().chain(["@nothing.md", "b"])).run().await;
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(bed.scratch.session_files().unwrap(), [source.clone()]);
+    let ended = bed.pi(args.into_iter().chain(["b"])).run().await;
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Two.\n"), "{}", ended.stderr);
+    assert_eq!(bed.scratch.session_files().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_is_no_file_is_refused_and_left_alone() {
+    let bed = Bed::idle().await;
+    let pipe = bed.scratch.ws().join("pipe.jsonl");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let folder = bed.scratch.ws().join("folder.jsonl");
+    std::fs::create_dir(&folder).unwrap();
+    for path in [&pipe, &folder] {
+        let ended = bed.pi(["--session", path.to_str().unwrap(), "-p", "hi"]).run().await;
+        assert_eq!(ended.code, Some(1));
+        assert!(ended.stderr.contains("it is not a regular file"), "{}", ended.stderr);
+    }
+    assert!(folder.is_dir() && pipe.exists());
 }

@@ -382,11 +382,18 @@ fn an_id_is_taken_whatever_its_file_is_called_and_whether_the_fork_waits_or_not(
             let error = bed.session.fork(point, &bed.folder(), "taken".into());
             assert!(matches!(error, Err(ForkError::Exists { .. })), "{name} {point:?}: {error:?}");
         }
-        let error = fork_file(&bed.source, &bed.folder(), Path::new("/w"), "taken".into());
+        let error = fork_file(
+            &bed.source,
+            &bed.folder(),
+            Path::new("/w"),
+            "taken".into(),
+            ForkFile::AtOnce,
+        );
         assert!(matches!(error, Err(ForkError::Exists { .. })), "{name}: {error:?}");
         let elsewhere = Path::new("/elsewhere");
         let (other, _) =
-            fork_file(&bed.source, &bed.folder(), elsewhere, "taken".into()).expect("forks");
+            fork_file(&bed.source, &bed.folder(), elsewhere, "taken".into(), ForkFile::AtOnce)
+                .expect("forks");
         fs::remove_file(other.path().expect("path")).expect("remove");
         fs::remove_file(path).expect("remove");
     }
@@ -426,7 +433,8 @@ fn bytes_that_are_not_utf_8_are_told_of_when_they_are_copied() {
     bytes.extend_from_slice(b"{\"type\":\"label\",\"id\":\"x\",\"label\":\"\xff\"}\n");
     fs::write(&bed.source, bytes).expect("write");
     let (_, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id()).expect("forks");
+        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
+            .expect("forks");
     let [problem] = &problems[..] else { panic!("{problems:?}") };
     assert_eq!((&problem.problem, problem.path.as_ref()), (&Problem::NotUtf8, Some(&bed.source)));
 }
@@ -437,7 +445,8 @@ fn a_whole_file_is_forked_with_all_its_branches_to_another_directory() {
     let before = fs::read_to_string(&bed.source).expect("read");
     let id = "whole".to_owned();
     let (session, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/elsewhere"), id).expect("forks");
+        fork_file(&bed.source, &bed.folder(), Path::new("/elsewhere"), id, ForkFile::AtOnce)
+            .expect("forks");
     assert_eq!(problems, []);
     let text = fs::read_to_string(session.path().expect("path")).expect("read");
     let (head, rest) = text.split_once('\n').expect("lines");
@@ -463,7 +472,8 @@ fn a_whole_file_of_an_old_version_is_brought_up_to_date_in_the_copy_only() {
     fs::write(&source, old).expect("write");
     let folder = dir.path().join("forks");
     let (session, _) =
-        fork_file(&source, &folder, Path::new("/w"), new_session_id()).expect("forks");
+        fork_file(&source, &folder, Path::new("/w"), new_session_id(), ForkFile::AtOnce)
+            .expect("forks");
     let lines = lines_of(&session);
     assert_eq!((lines.len(), &lines[0]["version"]), (2, &json!(3)));
     assert_eq!(fs::read_to_string(&source).expect("read"), old);
@@ -475,7 +485,8 @@ fn a_whole_file_with_damage_is_forked_without_it() {
         two_branches().iter().take(5).map(|line| format!("{line}\nnot json\n\n")).collect();
     let bed = Bed::of_text(&format!("{}\n{whole}{{\"type\":\"mess", header()));
     let (session, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id()).expect("forks");
+        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
+            .expect("forks");
     assert_eq!(lines_of(&session).len(), 6);
     assert_eq!(problems.len(), 11);
     assert!(problems.iter().all(|problem| problem.path.as_deref() == Some(&bed.source)));
@@ -485,7 +496,8 @@ fn a_whole_file_with_damage_is_forked_without_it() {
 fn a_whole_file_without_a_message_waits_for_one() {
     let bed = Bed::of(&two_branches()[..2]);
     let (session, _) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id()).expect("forks");
+        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
+            .expect("forks");
     assert_eq!((session.entries().count(), session.is_saved(), bed.files()), (2, false, 0));
 }
 
@@ -499,12 +511,14 @@ fn what_is_no_session_cannot_be_forked() {
         if let Some(text) = text {
             fs::write(&path, text).expect("write");
         }
-        let error = fork_file(&path, dir.path(), Path::new("/w"), new_session_id());
+        let error =
+            fork_file(&path, dir.path(), Path::new("/w"), new_session_id(), ForkFile::AtOnce);
         let expected =
             format!("Cannot fork: source session file is empty or invalid: {}", path.display());
         assert_eq!(error.expect_err("refused").to_string(), expected);
     }
-    let folder = fork_file(dir.path(), dir.path(), Path::new("/w"), new_session_id());
+    let folder =
+        fork_file(dir.path(), dir.path(), Path::new("/w"), new_session_id(), ForkFile::AtOnce);
     assert!(matches!(folder, Err(ForkError::Session(SessionError::Read { .. }))), "{folder:?}");
 }
 
@@ -581,4 +595,23 @@ mod any_tree {
             }
         }
     }
+}
+
+#[test]
+fn a_whole_fork_may_wait_for_its_next_message() {
+    let asked = json!({"type": "message", "id": "a", "parentId": null, "timestamp": "",
+        "message": {"role": "user", "content": "hi", "timestamp": 1}});
+    let bed = Bed::of(&[asked]);
+    let when = ForkFile::WithNextMessage;
+    let (mut fork, _) =
+        fork_file(&bed.source, &bed.folder(), Path::new("/w"), "later".into(), when)
+            .expect("forks");
+    assert!(!fork.is_saved() && !fork.path().expect("path").exists());
+    let count = fork.entries().count();
+    let message = AgentMessage::user(vec![InputBlock::text("go on")], 1);
+    fork.append(EntryBody::Message { message }).expect("append");
+    let (again, problems) =
+        Session::open(fork.path().expect("path"), Path::new("/w")).expect("opens");
+    assert_eq!((again.entries().count(), problems.len()), (count + 1, 0));
+    assert_eq!(again.header(), fork.header());
 }
