@@ -33,7 +33,7 @@ pub enum FoundSession {
     Ready(Box<Session>),
     /// Its id was found, but it belongs to another directory: somebody has to say what they want.
     /// It can be forked, with [`SessionSource::Fork`] and its path.
-    Elsewhere(Found),
+    Elsewhere(Box<Found>),
 }
 
 impl FoundSession {
@@ -98,7 +98,7 @@ pub(super) fn open(
 enum Named {
     /// A file, which may not be there yet.
     Path(PathBuf),
-    Id(Found),
+    Id(Box<Found>),
 }
 
 /// Whether somebody who wrote `text`, which leads to `path`, meant a file and not an id.
@@ -154,7 +154,10 @@ impl Place<'_> {
 
     /// A path or an id, of any directory; everything in it goes to a new session of this one.
     fn fork(&self, text: &str, id: Option<String>) -> Result<Session, AppError> {
-        let (Named::Path(source) | Named::Id(Found { path: source, .. })) = self.named(text)?;
+        let source = match self.named(text)? {
+            Named::Path(path) => path,
+            Named::Id(found) => found.path,
+        };
         let folder = self.dir.for_cwd(self.cwd);
         let id = id.unwrap_or_else(new_session_id);
         let (session, diagnostics) =
@@ -167,7 +170,7 @@ impl Place<'_> {
         let path = self.env.resolve_path(self.cwd, text);
         match is_path(text, &path) {
             true => Ok(Named::Path(path)),
-            false => self.by_id(text).map(Named::Id),
+            false => Ok(Named::Id(Box::new(self.by_id(text)?))),
         }
     }
 
