@@ -176,8 +176,12 @@ fn lock_dir(target: &Path) -> PathBuf {
 }
 
 fn is_stale(metadata: &fs::Metadata) -> bool {
+    metadata.modified().is_ok_and(|touched| is_stale_at(touched, SystemTime::now()))
+}
+
+fn is_stale_at(touched: SystemTime, now: SystemTime) -> bool {
     // A time in the future counts as touched just now.
-    metadata.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE))
+    now.duration_since(touched).is_ok_and(|age| age > STALE)
 }
 
 /// Removes a lock that was left behind. It is put aside under another name first: of several

@@ -27,6 +27,10 @@ impl Scratch {
         dir.set_modified(SystemTime::now() - age).expect("set time");
     }
 
+    fn touch_at(&self, time: SystemTime) {
+        File::open(self.dir()).expect("open").set_modified(time).expect("set time");
+    }
+
     fn modified(&self) -> SystemTime {
         fs::metadata(self.dir()).expect("metadata").modified().expect("time")
     }
@@ -91,14 +95,29 @@ fn locks_exclude_each_other() {
 }
 
 #[test]
-fn a_lock_without_a_touch_for_ten_seconds_is_taken_over() {
+fn a_lock_without_a_touch_for_ten_seconds_is_stale() {
+    let touched = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+    for (age, expected) in [(0, false), (10_000, false), (10_001, true), (60_000, true)] {
+        assert_eq!(is_stale_at(touched, touched + Duration::from_millis(age)), expected, "{age}");
+    }
+    assert!(!is_stale_at(touched, touched - Duration::from_secs(3600)), "a clock was set back");
+}
+
+#[test]
+fn a_stale_lock_is_taken_over() {
     let scratch = Scratch::new();
+<<<<<<< HEAD
     scratch.foreign(STALE / 2);
+=======
+    // Until a time in the future has come it is as if it were touched all the while.
+    scratch.foreign(Duration::ZERO);
+    scratch.touch_at(SystemTime::now() + Duration::from_secs(3600));
+>>>>>>> storage
     at_once(&scratch.target()).expect_err("its holder is alive");
-    fs::remove_dir(scratch.dir()).expect("rmdir");
-    scratch.foreign(Duration::from_secs(11));
-    let lock = FileLock::acquire_within(&scratch.target(), Duration::from_secs(1)).expect("stale");
-    assert!(SystemTime::now().duration_since(scratch.modified()).expect("past") < STALE);
+    scratch.touch_at(SystemTime::now() - Duration::from_secs(60));
+    let before = scratch.modified();
+    let lock = FileLock::acquire(&scratch.target()).expect("stale");
+    assert!(scratch.modified() > before);
     assert_eq!(scratch.names(), ["file.lock"]);
     drop(lock);
     assert!(scratch.names().is_empty());
@@ -129,9 +148,8 @@ fn only_one_of_many_takes_a_stale_lock_over() {
     let mut workers = vec![];
     for _ in 0..8 {
         let target = scratch.target();
-        workers.push(thread::spawn(move || {
-            FileLock::acquire_within(&target, Duration::from_millis(100))
-        }));
+        workers
+            .push(thread::spawn(move || FileLock::acquire_within(&target, Duration::from_secs(1))));
     }
     let locks: Vec<_> =
         workers.into_iter().map(|worker| worker.join().expect("no panic")).collect();

@@ -62,13 +62,11 @@ pub(super) fn told<'a>(
     path: &[EntryRef<'a>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<(EntryRef<'a>, AgentMessage)> {
-    let mut teller = Teller {
-        edits: last_edits(path),
-        dropped_calls: BTreeSet::new(),
-        told: Vec::new(),
-        diagnostics,
-    };
-    match last_compaction(path) {
+    let edits = last_edits(path, diagnostics);
+    let compaction = last_compaction(path, diagnostics);
+    let mut teller =
+        Teller { edits, dropped_calls: BTreeSet::new(), told: Vec::new(), diagnostics };
+    match compaction {
         None => teller.add_all(path, With::SystemMessages),
         Some((at, entry, compaction)) => {
             let (before, rest) = path.split_at(at);
@@ -129,11 +127,14 @@ fn active_tools(
     })
 }
 
-/// The newest edit of each target.
-fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
+/// The newest edit of each target. Those that cannot be read edit nothing and are reported.
+fn last_edits(
+    path: &[EntryRef<'_>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeMap<String, Option<Replacement>> {
     let edits = path.iter().filter(|entry| *entry.kind() == EntryKind::ContextEdit);
     edits
-        .filter_map(|entry| match &entry.parse().ok()?.body {
+        .filter_map(|entry| match &parsed(*entry, diagnostics)?.body {
             EntryBody::ContextEdit { target_id, replacement } => {
                 Some((target_id.clone(), replacement.clone()))
             }
@@ -142,11 +143,28 @@ fn last_edits(path: &[EntryRef<'_>]) -> BTreeMap<String, Option<Replacement>> {
         .collect()
 }
 
-/// The newest compaction that can be read, and where it stands.
-fn last_compaction<'a>(path: &[EntryRef<'a>]) -> Option<(usize, EntryRef<'a>, Arc<Entry>)> {
-    let compactions =
+/// The newest compaction that can be read, and where it stands. Newer ones that cannot are reported.
+fn last_compaction<'a>(
+    path: &[EntryRef<'a>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(usize, EntryRef<'a>, Arc<Entry>)> {
+    let mut compactions =
         path.iter().enumerate().rev().filter(|(_, e)| *e.kind() == EntryKind::Compaction);
-    compactions.filter_map(|(at, entry)| Some((at, *entry, entry.parse().ok()?))).next()
+    compactions.find_map(|(at, entry)| Some((at, *entry, parsed(*entry, diagnostics)?)))
+}
+
+fn parsed(entry: EntryRef<'_>, diagnostics: &mut Vec<Diagnostic>) -> Option<Arc<Entry>> {
+    entry.parse().map_err(|error| report_unreadable(entry, &error, diagnostics)).ok()
+}
+
+fn report_unreadable(
+    entry: EntryRef<'_>,
+    error: &serde_json::Error,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let (id, error) = (entry.id().to_owned(), error.to_string());
+    let mut report = Report { path: None, found: diagnostics };
+    report.add(None, Problem::UnreadableEntry { id, error });
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,6 +184,7 @@ struct Teller<'a, 'd> {
 impl<'a> Teller<'a, '_> {
     fn add_compaction(&mut self, entry: EntryRef<'a>, parsed: &Entry) {
         let EntryBody::Compaction(compaction) = &parsed.body else { return };
+        // The format lets edits name messages only; the original drops any kind of entry.
         if self.edits.get(&parsed.id) == Some(&None) {
             return;
         }
@@ -185,13 +204,7 @@ impl<'a> Teller<'a, '_> {
             match read_message(*entry) {
                 None => {}
                 Some(Ok(message)) => self.add(*entry, message, with),
-                Some(Err(error)) => {
-                    let problem = Problem::UnreadableEntry {
-                        id: entry.id().to_owned(),
-                        error: error.to_string(),
-                    };
-                    Report { path: None, found: self.diagnostics }.add(None, problem);
-                }
+                Some(Err(error)) => report_unreadable(*entry, &error, self.diagnostics),
             }
         }
     }

@@ -7,8 +7,13 @@ use pi_ai::handoff::{self, HandoffRules, ToolPlacement};
 use pi_ai::{StopReason, ThinkingLevel};
 use serde_json::{Value, json};
 
+<<<<<<< HEAD
 use super::Session;
 use crate::message::{AgentMessage, convert_to_llm};
+=======
+use super::{Problem, Session};
+use crate::message::AgentMessage;
+>>>>>>> storage
 
 /// A session of these entries; ids are `e0`, `e1`, …, each the child of the one before.
 fn session(entries: &[Value]) -> Session {
@@ -401,4 +406,22 @@ fn messages_know_the_entries_they_stem_from() {
     );
     let messages: Vec<_> = told.into_iter().map(|(_, message)| message).collect();
     assert_eq!(messages, session.context().messages);
+}
+
+#[test]
+fn edits_and_compactions_that_cannot_be_read_are_reported() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#,
+        r#"{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"a","timestamp":1}}"#,
+        r#"{"type":"context_edit","id":"b","parentId":"a","timestamp":"","targetId":5}"#,
+        r#"{"type":"compaction","id":"c","parentId":"b","timestamp":"","summary":5}"#,
+    ];
+    let (session, _) = Session::from_text(lines.join("\n"), Path::new("/w")).expect("session");
+    let context = session.context();
+    assert_eq!(context.messages.len(), 1);
+    let unreadable = context.diagnostics.iter().map(|found| match &found.problem {
+        Problem::UnreadableEntry { id, .. } => id.as_str(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(unreadable.collect::<Vec<_>>(), ["b", "c"]);
 }

@@ -19,6 +19,12 @@ use crate::lock::{FileLock, pause};
 /// How often, a millisecond apart, an unfinished line is looked at again.
 const TAIL_LOOKS: usize = 5;
 
+/// What the names of temporary files begin with.
+const TEMPORARY: &str = ".session-";
+
+/// A temporary file that was not touched for this long belongs to nobody: writing takes seconds.
+const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A JSONL file, shared with other processes.
 #[derive(Debug)]
 pub struct FileStorage {
@@ -321,9 +327,10 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
 }
 
 fn write_beside(path: &Path, text: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    remove_left_over(folder(path));
     let mut builder = tempfile::Builder::new();
     // The handle is kept and added to.
-    builder.prefix(".session-").append(true);
+    builder.prefix(TEMPORARY).append(true);
     #[cfg(unix)]
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]
@@ -332,6 +339,19 @@ fn write_beside(path: &Path, text: &[u8]) -> io::Result<tempfile::NamedTempFile>
     file.write_all(text)?;
     file.as_file().sync_all()?;
     Ok(file)
+}
+
+/// Removes temporary files of processes that were killed.
+fn remove_left_over(dir: &Path) {
+    for item in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_temporary = item.file_name().to_string_lossy().starts_with(TEMPORARY);
+        let touched = || item.metadata().and_then(|metadata| metadata.modified()).ok();
+        let age = || touched()?.elapsed().ok();
+        if is_temporary && age().is_some_and(|age| age > LEFT_OVER) {
+            // Another process may have been faster; one that cannot be removed harms nobody.
+            drop(fs::remove_file(item.path()));
+        }
+    }
 }
 
 fn folder(path: &Path) -> &Path {

@@ -163,7 +163,7 @@ async fn a_run_that_cannot_begin_leaves_no_fork() {
     let args = ["--fork", source.to_str().unwrap(), "--session-id", "copy", "-p"];
     let ended = bed.pi(args.into_iter().chain(["@nothing.md", "b"])).run().await;
     assert_eq!(ended.code, Some(1));
-    assert_eq!(bed.scratch.session_files().unwrap(), [source.clone()]);
+    assert_eq!(bed.scratch.session_files().unwrap(), std::slice::from_ref(&source));
     let ended = bed.pi(args.into_iter().chain(["b"])).run().await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Two.\n"), "{}", ended.stderr);
     assert_eq!(bed.scratch.session_files().unwrap().len(), 2);

@@ -329,3 +329,19 @@ fn of_two_files_for_one_session_the_second_becomes_the_first() {
     assert!(third.replace(line(&elsewhere).as_bytes()).expect("made"));
     assert_ne!(third.path(), first.path());
 }
+
+#[test]
+fn temporary_files_that_were_left_behind_are_removed_a_day_later() {
+    let scratch = Scratch::new("a\n");
+    let dir = scratch.path.parent().expect("folder");
+    let now = std::time::SystemTime::now();
+    for (name, age) in [(".session-old", 25), (".session-new", 0), ("session-old", 25)] {
+        let file = File::create(dir.join(name)).expect("create");
+        file.set_modified(now - Duration::from_secs(age * 60 * 60)).expect("set time");
+    }
+    assert!(scratch.storage().replace(b"A\n").expect("replaces"));
+    let mut names: Vec<_> =
+        fs::read_dir(dir).expect("dir").map(|item| item.expect("item").file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".session-new", "s.jsonl", "session-old"]);
+}
