@@ -106,13 +106,9 @@ fn a_lock_without_a_touch_for_ten_seconds_is_stale() {
 #[test]
 fn a_stale_lock_is_taken_over() {
     let scratch = Scratch::new();
-<<<<<<< HEAD
-    scratch.foreign(STALE / 2);
-=======
     // Until a time in the future has come it is as if it were touched all the while.
     scratch.foreign(Duration::ZERO);
     scratch.touch_at(SystemTime::now() + Duration::from_secs(3600));
->>>>>>> storage
     at_once(&scratch.target()).expect_err("its holder is alive");
     scratch.touch_at(SystemTime::now() - Duration::from_secs(60));
     let before = scratch.modified();

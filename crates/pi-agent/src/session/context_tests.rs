@@ -7,13 +7,8 @@ use pi_ai::handoff::{self, HandoffRules, ToolPlacement};
 use pi_ai::{StopReason, ThinkingLevel};
 use serde_json::{Value, json};
 
-<<<<<<< HEAD
-use super::Session;
-use crate::message::{AgentMessage, convert_to_llm};
-=======
 use super::{Problem, Session};
-use crate::message::AgentMessage;
->>>>>>> storage
+use crate::message::{AgentMessage, convert_to_llm};
 
 /// A session of these entries; ids are `e0`, `e1`, …, each the child of the one before.
 fn session(entries: &[Value]) -> Session {

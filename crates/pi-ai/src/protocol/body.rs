@@ -8,7 +8,7 @@ use crate::types::CacheRetention;
 pub(super) const ONLY_IMAGES: &str = "(see attached image)";
 
 /// An object of parts that are moved in: `json!` would copy them.
-pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 

@@ -175,11 +175,7 @@ impl Place<'_> {
         let path = self.env.resolve_path(self.cwd, text);
         match is_path(text, &path) {
             true => Ok(Named::Path(path)),
-<<<<<<< HEAD
-            false => self.by_id(text).map(|found| Named::Id(Box::new(found))),
-=======
             false => Ok(Named::Id(Box::new(self.by_id(text)?))),
->>>>>>> storage
         }
     }
 

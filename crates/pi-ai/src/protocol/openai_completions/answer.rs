@@ -15,21 +15,21 @@ pub(super) fn answer_message(answer: &AssistantMessage, rules: MessageRules<'_>)
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
 
-    let mut content = match &text {
-        Some(text) => json!(text),
+    let mut says_something = text.is_some();
+    let reasoning = spoken_thinking(answer);
+    let content = match text {
+        text if compat.thinking_as_text && !reasoning.is_empty() => {
+            says_something = true;
+            let mut parts = vec![json!({"type": "text", "text": join(&reasoning, "\n\n")})];
+            parts.extend(text.map(|text| json!({"type": "text", "text": text})));
+            Value::Array(parts)
+        }
+        Some(text) => Value::String(text),
         None if compat.non_null_assistant_content || compat.assistant_after_tool_result => {
             json!("")
         }
         None => Value::Null,
     };
-    let mut says_something = text.is_some();
-    let reasoning = spoken_thinking(answer);
-    if compat.thinking_as_text && !reasoning.is_empty() {
-        let mut parts = vec![json!({"type": "text", "text": join(&reasoning, "\n\n")})];
-        parts.extend(text.map(|text| json!({"type": "text", "text": text})));
-        content = Value::Array(parts);
-        says_something = true;
-    }
     message.insert("content".into(), content);
 
     if !compat.thinking_as_text

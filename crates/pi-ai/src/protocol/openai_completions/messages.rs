@@ -62,17 +62,15 @@ impl Writer<'_> {
         match message {
             Message::ToolResult(result) => {
                 let content = self.result_text(&result.content);
-                let mut wire = json!({
-                    "role": "tool",
-                    "content": content,
-                    "tool_call_id": result.tool_call_id,
-                });
-                if self.rules.compat.tool_result_name
-                    && let Some(wire) = wire.as_object_mut()
-                {
-                    wire.insert("name".into(), json!(result.tool_name));
+                let mut fields = vec![
+                    ("role", json!("tool")),
+                    ("content", Value::String(content)),
+                    ("tool_call_id", json!(result.tool_call_id)),
+                ];
+                if self.rules.compat.tool_result_name {
+                    fields.push(("name", json!(result.tool_name)));
                 }
-                self.out.push(wire);
+                self.out.push(object(fields));
                 return Ok(());
             }
             Message::System(system) => {
@@ -129,8 +127,12 @@ impl Writer<'_> {
 
     /// The text of a result; its images are put aside.
     fn result_text(&mut self, content: &[InputBlock]) -> String {
-        let texts: Vec<&str> = content.iter().filter_map(InputBlock::as_text).collect();
-        let text = texts.join("\n");
+        let mut texts = content.iter().filter_map(InputBlock::as_text);
+        let mut text = texts.next().unwrap_or_default().to_owned();
+        for more in texts {
+            text.push('\n');
+            text.push_str(more);
+        }
         let images = content.iter().filter_map(|block| match block {
             InputBlock::Image(image) => Some(image_part(image)),
             InputBlock::Text(_) => None,
