@@ -78,10 +78,11 @@ async fn drive(
             },
             outcome = &mut work => {
                 let outcome = outcome?;
-                return Ok(match stopping {
-                    Some(stop) => Ending::Stopped(stop),
-                    None => Ending::Settled(outcome),
-                });
+                let Some(stop) = stopping else { return Ok(Ending::Settled(outcome)) };
+                if let Err(error) = check_stored(outcome) {
+                    report(&error);
+                }
+                return Ok(Ending::Stopped(stop));
             }
         }
     }

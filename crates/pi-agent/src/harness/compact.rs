@@ -12,8 +12,9 @@ use super::session_hooks::{
 };
 use super::{Harness, HarnessError, Inner};
 use crate::compaction::{
-    CompactionReason, CompactionResult, NotCompactable, Preparation, Summarizer, SummaryError,
-    SummaryListener, SummaryRetry, estimate_context, messages_tokens, prepare, summarize,
+    CompactionReason, CompactionResult, ContextEstimate, NotCompactable, Preparation, Summarizer,
+    SummaryError, SummaryListener, SummaryRetry, estimate_context, messages_tokens, prepare,
+    summarize,
 };
 use crate::event::{SessionEvent, SummarySource};
 use crate::message::AgentMessage;
@@ -93,13 +94,35 @@ impl Inner {
         if !settings.enabled || model.context_window == 0 || cancel.is_cancelled() {
             return false;
         }
-        let tokens = estimate_context(&self.session()).tokens;
-        if !settings.is_exceeded(tokens, model.context_window) {
+        let estimate = estimate_context(&self.session());
+        let room = model.context_window.saturating_sub(settings.reserve_tokens);
+        if !self.is_worth_compacting(estimate, room) {
+            return false;
+        }
+        if !settings.is_exceeded(estimate.tokens, model.context_window) {
             return false;
         }
         let reason = CompactionReason::Threshold;
         let job = Job { reason, instructions: None, will_retry: false, model, cancel };
-        self.compact(&job).await.is_ok()
+        let outcome = self.compact(&job).await;
+        let has_failed = !matches!(outcome, Ok(_) | Err(CompactionFailure::NotCompactable(_)));
+        self.state().progress.has_failed_compaction |= has_failed;
+        outcome.is_ok()
+    }
+
+    /// A summary that failed is not asked for again by the same prompt. Where prompt, summary and
+    /// what is kept alone are too much for a small window, it has to grow by an eighth of its room
+    /// before the next compaction, or there would be one at every turn.
+    fn is_worth_compacting(&self, estimate: ContextEstimate, room: u64) -> bool {
+        let mut state = self.state();
+        if state.progress.has_failed_compaction {
+            return false;
+        }
+        let Some(after) = &mut state.size_after_compaction else { return true };
+        if after.is_none() && estimate.is_measured {
+            *after = Some(estimate.tokens);
+        }
+        after.is_none_or(|after| after <= room || estimate.tokens >= after + room / 8)
     }
 
     /// Prepares, summarises, stores, and goes on from the shorter context. Tells of it, unless it
@@ -267,7 +290,9 @@ impl Inner {
             from_hook: Some(from_hook),
             system_message: self.checkpoint().map(Arc::new),
         }));
-        self.session().append(body).map_err(Arc::new)
+        let entry = self.change_session(|session| session.append(body))?;
+        self.state().size_after_compaction = Some(None);
+        Ok(entry)
     }
 
     /// Prompt and tools as the model knows them now; `None` when it knows of none.

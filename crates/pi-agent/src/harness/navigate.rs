@@ -10,7 +10,7 @@ use crate::compaction::{
 };
 use crate::event::SummarySource;
 use crate::session::entry::BranchSummaryEntry;
-use crate::session::{Entry, EntryBody, Session, SessionError, clean_name};
+use crate::session::{Entry, EntryBody, SessionError, clean_name};
 use tokio_util::sync::CancellationToken;
 
 /// How to go to another place of the tree.
@@ -177,39 +177,34 @@ impl Inner {
         }
     }
 
-    /// Moves the leaf and stores summary and label there; the label is the summary's, or else that
-    /// of the entry beside it. When something cannot be stored the leaf goes back.
+    /// Moves the leaf and stores the summary there. When that cannot be stored the leaf goes back;
+    /// a label that cannot be is kept, and written before whatever comes next: the summary's, or
+    /// else that of the entry beside it.
     fn move_leaf(
         &self,
         leaf: Option<&str>,
         summary: Option<BranchSummaryEntry>,
         label: Option<(&str, Option<&str>)>,
     ) -> Result<Option<Arc<Entry>>, NavigationFailure> {
-        let mut session = self.session();
-        let old_leaf = session.leaf().map(|leaf| leaf.id().to_owned());
-        let stored = store_there(&mut session, leaf, summary, label);
-        if stored.is_err() {
-            // Entries are never removed, so the old leaf is still there.
-            drop(session.set_leaf(old_leaf.as_deref()));
+        let moved = self.change_session(|session| {
+            let old_leaf = session.leaf().map(|leaf| leaf.id().to_owned());
+            session.set_leaf(leaf)?;
+            let Some(summary) = summary else { return Ok(None) };
+            let stored = session.append(EntryBody::BranchSummary(summary));
+            if stored.is_err() {
+                // Entries are never removed, so the old leaf is still there.
+                session.set_leaf(old_leaf.as_deref())?;
+            }
+            stored.map(Some)
+        });
+        let summary = moved.map_err(NavigationFailure::Session)?;
+        if let Some((label, beside)) = label {
+            let target = summary.as_ref().map(|entry| entry.id.as_str()).or(beside);
+            if let Some(target_id) = target.map(ToOwned::to_owned) {
+                let label = Some(clean_name(label)).filter(|label| !label.is_empty());
+                self.store_or_keep(EntryBody::Label { target_id, label });
+            }
         }
-        stored.map_err(|error| NavigationFailure::Session(Arc::new(error)))
+        Ok(summary)
     }
-}
-
-fn store_there(
-    session: &mut Session,
-    leaf: Option<&str>,
-    summary: Option<BranchSummaryEntry>,
-    label: Option<(&str, Option<&str>)>,
-) -> Result<Option<Arc<Entry>>, SessionError> {
-    session.set_leaf(leaf)?;
-    let summary = summary.map(|body| session.append(EntryBody::BranchSummary(body))).transpose()?;
-    if let Some((label, beside)) = label {
-        let target = summary.as_ref().map(|entry| entry.id.as_str()).or(beside);
-        if let Some(target_id) = target.map(ToOwned::to_owned) {
-            let label = Some(clean_name(label)).filter(|label| !label.is_empty());
-            session.append(EntryBody::Label { target_id, label })?;
-        }
-    }
-    Ok(summary)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_ai::{AssistantMessage, StopReason};
+use tokio_util::sync::CancellationToken;
 
 use super::compact::{CompactionFailure, Job};
 use super::operation::{Kind, Operation, Scope, Tokens};
@@ -165,9 +166,15 @@ impl Inner {
                     delay_ms,
                     error_message: error,
                 };
+                // Whoever hears of the wait may give it up at once.
+                let given_up = self.begin_wait();
                 self.tell(start).await;
                 self.omit_last_answer().await;
-                let waited = self.wait(Duration::from_millis(delay_ms), tokens).await;
+                if let Err(error) = self.store_kept() {
+                    self.end_retry(Some(error.to_string())).await;
+                    return Next::Nothing;
+                }
+                let waited = self.wait(Duration::from_millis(delay_ms), tokens, &given_up).await;
                 return if waited { Next::Again } else { Next::Nothing };
             }
             Verdict::Overflow { retry } => {
@@ -229,8 +236,7 @@ impl Inner {
     }
 
     /// `false` when the wait was given up.
-    async fn wait(&self, delay: Duration, tokens: &Tokens) -> bool {
-        let given_up = self.begin_wait();
+    async fn wait(&self, delay: Duration, tokens: &Tokens, given_up: &CancellationToken) -> bool {
         let waited = tokio::select! {
             biased;
             () = tokens.cancel.cancelled() => false,

@@ -23,6 +23,9 @@ pub(super) struct State {
     pub(super) ongoing: Option<Ongoing>,
     /// Of the prompt that is on, or was last.
     pub(super) progress: Progress,
+    /// Size of the context when it was first measured after the last compaction of this process, in
+    /// tokens. `None`: there was none. `Some(None)`: not measured yet.
+    pub(super) size_after_compaction: Option<Option<u64>>,
     /// The prompt and tools the model has been told of.
     pub(super) prompt: PromptState,
     /// Messages that came beside a prompt and wait for its end.
@@ -60,6 +63,8 @@ pub(super) struct Progress {
     /// What is to be done about the run that just ended.
     pub(super) verdict: Verdict,
     pub(super) last_answer: Option<Answer>,
+    /// Whether a compaction by itself has failed.
+    pub(super) has_failed_compaction: bool,
     /// Whether a context that was too long has been made shorter.
     pub(super) has_recovered: bool,
     /// Why one that was too long has not.
@@ -80,6 +85,7 @@ impl State {
             tools,
             ongoing: None,
             progress: Progress::default(),
+            size_after_compaction: None,
             prompt: PromptState::default(),
             held: Vec::new(),
             diagnostics: Vec::new(),
@@ -200,6 +206,18 @@ impl Inner {
     /// Writes what could not be written before.
     pub(super) fn store_kept(&self) -> Result<(), Arc<SessionError>> {
         self.state().store_kept(&mut self.session())
+    }
+
+    /// Changes the session once everything kept is in it, so that nothing older comes behind the
+    /// change.
+    pub(super) fn change_session<T>(
+        &self,
+        change: impl FnOnce(&mut Session) -> Result<T, SessionError>,
+    ) -> Result<T, Arc<SessionError>> {
+        let mut state = self.state();
+        let mut session = self.session();
+        state.store_kept(&mut session)?;
+        change(&mut session).map_err(Arc::new)
     }
 
     /// Fails if something is still not on disk.

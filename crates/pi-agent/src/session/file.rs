@@ -101,7 +101,13 @@ impl FileStorage {
                 self.seen = Some(Seen::written(file, text)?);
                 Ok(true)
             }
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // Something that cannot be opened is there, such as a link to nothing: it stays.
+            Err(error)
+                if error.error.kind() == io::ErrorKind::AlreadyExists
+                    && fs::metadata(&self.path).is_ok() =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error.error),
         }
     }

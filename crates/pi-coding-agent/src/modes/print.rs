@@ -84,7 +84,10 @@ impl SessionListener for FinalAnswer {
         match event {
             SessionEvent::Agent(AgentEvent::MessageEnd {
                 message: AgentMessage::Assistant(answer),
-            }) => state.answer = Some(Arc::clone(answer)),
+            }) => {
+                state.answer = Some(Arc::clone(answer));
+                state.is_shown = false;
+            }
             SessionEvent::AgentSettled { .. } => {
                 state.prompts = state.prompts.saturating_sub(1);
                 state.answer = None;

@@ -185,3 +185,25 @@ async fn giving_up_is_told_with_its_own_words() {
     let end = events.iter().find(|event| event["type"] == "auto_retry_end").expect("end");
     assert_eq!(end["finalError"], "Retry cancelled");
 }
+
+/// Gives up every wait it hears of.
+struct GivesUp(WeakHarness);
+
+impl SessionListener for GivesUp {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        if let (SessionEvent::AutoRetryStart { .. }, Some(harness)) = (event, self.0.upgrade()) {
+            harness.abort_retry();
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn who_hears_of_a_wait_can_give_it_up_at_once() {
+    let bed = Bed::new([FauxTurn::error("529 overloaded")]);
+    bed.harness.set_retry(RetrySettings { base_delay_ms: 3_600_000, ..RetrySettings::default() });
+    bed.harness.subscribe(Arc::new(GivesUp(bed.harness.downgrade())));
+    let outcome = bed.prompt("Hello").await;
+    assert_eq!(stop_of(&outcome), StopReason::Error);
+    assert_eq!(bed.requests().len(), 1);
+}

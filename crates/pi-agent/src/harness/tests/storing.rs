@@ -277,3 +277,24 @@ async fn messages_that_are_not_on_disk_yet_stay_in_the_context_all_the_same() {
     let context = bed.context();
     assert_eq!(bed.reopened([]).context(), context);
 }
+
+/// What could not be stored while the summary was written comes before it, not beside it.
+#[tokio::test]
+async fn what_was_kept_during_a_summary_is_written_before_the_summary() {
+    let (bed, is_broken) = bed_on_disk(Plan::small());
+    bed.two_turns().await;
+    let (broken, harness) = (Arc::clone(&is_broken), bed.harness.clone());
+    bed.model.push_with(move |_| {
+        set(&broken, true);
+        harness.inner.store_or_keep(EntryBody::SessionInfo { name: Some("kept".to_owned()) });
+        set(&broken, false);
+        FauxTurn::text("SUMMARY")
+    });
+    bed.compact().await.expect("compacts");
+    assert_eq!(bed.entries()[8..], ["session_info", "compaction"]);
+    bed.model_says(["C."]);
+    bed.prompt("GAMMA").await;
+    assert_eq!(bed.entries()[10..], ["user", "assistant"]);
+    let context = bed.context();
+    assert_eq!(bed.reopened([]).context(), context);
+}

@@ -462,3 +462,28 @@ impl LoopHooks for Terminating {
         Box::pin(std::future::ready(Ok(patch)))
     }
 }
+
+#[tokio::test]
+async fn a_context_that_stays_too_long_is_compacted_again_only_when_it_has_grown() {
+    let turns = [
+        FauxTurn::text("A."),
+        counted("B.", LIMIT + 1),
+        FauxTurn::text("SUMMARY"),
+        counted("C.", LIMIT + 100),
+        counted("D.", LIMIT + 200),
+        counted("E.", LIMIT + LIMIT / 8 + 100),
+        FauxTurn::text("SUMMARY 2"),
+    ];
+    let bed = Bed::small(turns);
+    for mark in ["ALPHA", "BETA"] {
+        bed.prompt(&long(mark)).await;
+    }
+    assert_eq!(compactions(&bed.told()), COMPACTED);
+    for mark in ["GAMMA", "DELTA"] {
+        bed.prompt(&long(mark)).await;
+    }
+    assert_eq!(compactions(&bed.told()), [""; 0], "prompt and summary alone are that long");
+    bed.prompt(&long("EPSILON")).await;
+    assert_eq!(compactions(&bed.told()), COMPACTED);
+    assert_eq!(bed.model.remaining(), 0);
+}
