@@ -19,8 +19,7 @@ mod summarize;
 
 pub use branch::{BranchPreparation, SummaryInstructions, prepare_branch, summarize_branch};
 pub use estimate::{
-    ContextEstimate, ContextUsage, context_tokens, context_usage, estimate_context, message_tokens,
-    messages_tokens,
+    ContextEstimate, ContextUsage, context_usage, estimate_context, message_tokens, messages_tokens,
 };
 pub use file_ops::{FileLists, FileOperations};
 pub use policy::{CompactionOverride, CompactionPolicy};

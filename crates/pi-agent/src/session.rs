@@ -1,7 +1,7 @@
 //! The conversation on disk: an append-only JSONL file whose entries form a tree.
 //!
-//! Owns: where it is kept, the tree in memory, the leaf, what the model is told at a leaf, and finding
-//! sessions. Never: changes a line that is written, runs anything, or knows who appends.
+//! Owns: where it is kept, the tree in memory, the leaf, what the model is told at a leaf, and
+//! finding sessions. Never: changes a line that is written, runs anything, or knows who appends.
 
 mod append;
 mod context;

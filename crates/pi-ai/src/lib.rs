@@ -29,6 +29,7 @@ pub mod retry;
 pub mod surrogates;
 pub mod thinking;
 pub mod transport;
+pub mod utf16;
 
 pub use event::{AssistantEvent, MessageBuilder};
 pub use hooks::{RequestHookChain, RequestHooks};

@@ -4,16 +4,11 @@
 //! what was said since. Linear in the messages since then, so asking before every request is cheap.
 
 use crate::thinking::MIN_ANSWER_TOKENS;
-use crate::types::Context;
-use crate::types::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, Model, StopReason, SystemMessage, Tool,
-    UserContent,
-};
+use crate::types::{Context, Message, Model, StopReason, SystemMessage, Tool};
+use crate::utf16::{answer_units, content_units, input_units, json_units, text_units};
 
 /// Text length per token, halved to stay in integers: 3.5 UTF-16 units.
 const HALF_UNITS_PER_TOKEN: u64 = 7;
-/// UTF-16 units an image counts for.
-const IMAGE_UNITS: u64 = 4800;
 /// Least number of tokens kept free beside the estimate, where the window is large enough.
 const MIN_MARGIN: u64 = 4096;
 /// Part of a small window that is kept free instead: a seventh, which is less than [`MIN_MARGIN`]
@@ -58,7 +53,7 @@ fn floor(window: u64) -> u64 {
 }
 
 /// Length of the longest text that is estimated at so many tokens, in UTF-16 units.
-pub fn text_units(tokens: u64) -> u64 {
+pub fn longest_text(tokens: u64) -> u64 {
     tokens.saturating_mul(HALF_UNITS_PER_TOKEN) / 2
 }
 
@@ -84,7 +79,7 @@ fn last_reported_usage(messages: &[Message]) -> Option<(usize, u64)> {
             && answer.timestamp >= newest
             && !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
         {
-            let total = reported_tokens(answer);
+            let total = answer.usage.context_tokens();
             if total > 0 {
                 found = Some((index, total));
             }
@@ -92,16 +87,6 @@ fn last_reported_usage(messages: &[Message]) -> Option<(usize, u64)> {
         newest = newest.max(timestamp(message));
     }
     found
-}
-
-fn reported_tokens(answer: &AssistantMessage) -> u64 {
-    let usage = &answer.usage;
-    if usage.total_tokens > 0 {
-        usage.total_tokens
-    } else {
-        let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-        parts.into_iter().fold(0, u64::saturating_add)
-    }
 }
 
 fn timestamp(message: &Message) -> i64 {
@@ -114,16 +99,13 @@ fn timestamp(message: &Message) -> i64 {
 }
 
 fn prompt_tokens(system_prompt: Option<&str>, tools: &[Tool]) -> u64 {
-    tokens(system_prompt.map_or(0, units) + tools_units(tools))
+    tokens(system_prompt.map_or(0, text_units) + tools_units(tools))
 }
 
 fn message_tokens(message: &Message) -> u64 {
     tokens(match message {
         Message::System(message) => system_units(message),
-        Message::User(message) => match &message.content {
-            UserContent::Text(text) => units(text),
-            UserContent::Blocks(blocks) => input_units(blocks),
-        },
+        Message::User(message) => content_units(&message.content),
         Message::Assistant(message) => message.content.iter().map(answer_units).sum(),
         Message::ToolResult(message) => input_units(&message.content),
     })
@@ -134,38 +116,15 @@ fn system_units(message: &SystemMessage) -> u64 {
         .sections
         .iter()
         .flatten()
-        .map(|(name, text)| units(name) + 1 + text.as_deref().map_or(0, units))
+        .map(|(name, text)| text_units(name) + 1 + text.as_deref().map_or(0, text_units))
         .sum();
     let added = message.tools_added.as_deref().map_or(0, tools_units);
     let removed = message.tools_removed.as_ref().map_or(0, json_units);
-    units(&message.content.to_text()) + sections + added + removed
-}
-
-fn input_units(blocks: &[InputBlock]) -> u64 {
-    blocks.iter().map(|block| block.as_text().map_or(IMAGE_UNITS, units)).sum()
-}
-
-fn answer_units(block: &AssistantBlock) -> u64 {
-    match block {
-        AssistantBlock::Text(text) => units(&text.text),
-        AssistantBlock::Thinking(thinking) => units(&thinking.thinking),
-        AssistantBlock::ToolCall(call) => units(&call.name) + json_units(&call.arguments),
-    }
+    text_units(&message.content.to_text()) + sections + added + removed
 }
 
 fn tools_units(tools: &[Tool]) -> u64 {
     if tools.is_empty() { 0 } else { json_units(&tools) }
-}
-
-/// Length of the JSON text in UTF-16 units; 0 for what cannot be written as JSON.
-fn json_units(value: &impl serde::Serialize) -> u64 {
-    serde_json::to_string(value).map_or(0, |json| units(&json))
-}
-
-/// UTF-16 units of a text: the heads of its UTF-8 sequences, and one more for each of four bytes.
-fn units(text: &str) -> u64 {
-    let count = |byte: u8| u64::from((byte & 0xC0) != 0x80) + u64::from(byte >= 0xF0);
-    text.bytes().map(count).sum()
 }
 
 fn tokens(units: u64) -> u64 {
@@ -206,16 +165,16 @@ mod tests {
     fn every_message_is_rounded_up_at_3_5_units_a_token() {
         let context = context("You are helpful.", json!([user("Hello", 2)]));
         assert_eq!(estimate(&context), 5 + 2);
-        assert_eq!(units("aé漢😀"), 1 + 1 + 1 + 2);
+        assert_eq!(text_units("aé漢😀"), 1 + 1 + 1 + 2);
     }
 
     #[test]
     fn so_many_tokens_are_so_much_text() {
         for count in [0, 1, 2, 3, 1000] {
-            let longest = text_units(count);
+            let longest = longest_text(count);
             assert_eq!((tokens(longest), tokens(longest + 1)), (count, count + 1));
         }
-        assert_eq!(text_units(u64::MAX), u64::MAX / 2);
+        assert_eq!(longest_text(u64::MAX), u64::MAX / 2);
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub enum SummaryInstructions<'a> {
     Replace(&'a str),
 }
 
-/// Finds what is left when somebody goes to the entry `target`, or before all of them. The newest messages that fit into
-/// `token_budget` are taken; 0 takes all.
+/// Finds what is left when somebody goes to the entry `target`, or before all of them. The newest
+/// messages that fit into `token_budget` are taken; 0 takes all.
 ///
 /// # Errors
 /// The target is not in the session.

@@ -1,8 +1,8 @@
 //! A conversation as plain text, for a model that is to write about it and not to go on with it.
 
+use pi_ai::utf16::text_units;
 use pi_ai::{AssistantBlock, AssistantMessage, InputBlock, Message, ToolCall, ToolResultMessage};
 
-use super::estimate::text_units;
 use crate::message::{AgentMessage, convert_to_llm};
 
 /// UTF-16 units of a tool's output that are shown.

@@ -3,11 +3,8 @@
 //!
 //! Never: tokenises, or decides what follows from the number.
 
-use std::io;
-
-use pi_ai::{
-    AssistantBlock, AssistantMessage, InputBlock, StopReason, SystemMessage, Usage, UserContent,
-};
+use pi_ai::utf16::{answer_units, content_units, input_units, json_units, text_units};
+use pi_ai::{AssistantMessage, StopReason, SystemMessage};
 use serde::Serialize;
 
 use super::CompactionSettings;
@@ -16,9 +13,6 @@ use crate::session::{EntryBody, EntryKind, EntryRef, Session};
 
 /// UTF-16 units one token is taken for.
 const UNITS_PER_TOKEN: u64 = 4;
-
-/// Tokens an image is taken for.
-const IMAGE_TOKENS: u64 = 1200;
 
 /// Size of a conversation in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +33,13 @@ pub struct ContextUsage {
     pub percent: Option<f64>,
 }
 
-/// Tokens a provider counted for a request and its answer.
-pub fn context_tokens(usage: &Usage) -> u64 {
-    if usage.total_tokens > 0 {
-        return usage.total_tokens;
-    }
-    let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    parts.into_iter().fold(0, u64::saturating_add)
-}
-
 /// Tokens of one message by its length; 0 for one the model is not told of.
 pub fn message_tokens(message: &AgentMessage) -> u64 {
     let units = match message {
         AgentMessage::System(m) => system_units(m),
         AgentMessage::User(m) => content_units(&m.content),
         AgentMessage::Assistant(m) => m.content.iter().map(answer_units).sum(),
-        AgentMessage::ToolResult(m) => blocks_units(&m.content),
+        AgentMessage::ToolResult(m) => input_units(&m.content),
         AgentMessage::BashExecution(m) if !message.is_turn() => return 0,
         AgentMessage::BashExecution(m) => text_units(&m.command) + text_units(&m.output),
         AgentMessage::Custom(m) => content_units(&m.content),
@@ -99,8 +84,12 @@ impl CompactionSettings {
     /// Whether a conversation of `tokens` is to be compacted by itself. A window of 0 is unknown
     /// and never exceeded.
     pub fn is_exceeded(&self, tokens: u64, context_window: u64) -> bool {
-        let limit = context_window.saturating_sub(self.reserve_tokens);
-        self.enabled && context_window > 0 && tokens > limit
+        self.enabled && context_window > 0 && tokens > self.room_in(context_window)
+    }
+
+    /// Tokens a conversation may have in a window.
+    pub(crate) fn room_in(&self, context_window: u64) -> u64 {
+        context_window.saturating_sub(self.reserve_tokens)
     }
 }
 
@@ -167,7 +156,7 @@ fn told_by(entry: EntryRef<'_>) -> Told {
 /// Tokens the provider counted with this answer, if it did.
 fn count(answer: &AssistantMessage) -> Option<u64> {
     let failed = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
-    Some(context_tokens(&answer.usage)).filter(|tokens| *tokens > 0 && !failed)
+    Some(answer.usage.context_tokens()).filter(|tokens| *tokens > 0 && !failed)
 }
 
 fn system_units(message: &SystemMessage) -> u64 {
@@ -175,59 +164,4 @@ fn system_units(message: &SystemMessage) -> u64 {
     let sections: u64 = sections.filter_map(|(_, text)| text.as_deref()).map(text_units).sum();
     let tools: u64 = message.tools_added.iter().flatten().map(json_units).sum();
     text_units(&message.content.to_text()) + sections + tools
-}
-
-fn content_units(content: &UserContent) -> u64 {
-    match content {
-        UserContent::Text(text) => text_units(text),
-        UserContent::Blocks(blocks) => blocks_units(blocks),
-    }
-}
-
-fn blocks_units(blocks: &[InputBlock]) -> u64 {
-    let units = |block: &InputBlock| match block {
-        InputBlock::Text(text) => text_units(&text.text),
-        InputBlock::Image(_) => IMAGE_TOKENS * UNITS_PER_TOKEN,
-    };
-    blocks.iter().map(units).sum()
-}
-
-fn answer_units(block: &AssistantBlock) -> u64 {
-    match block {
-        AssistantBlock::Text(text) => text_units(&text.text),
-        AssistantBlock::Thinking(thinking) => text_units(&thinking.thinking),
-        AssistantBlock::ToolCall(call) => text_units(&call.name) + json_units(&call.arguments),
-    }
-}
-
-/// Length of a text in UTF-16 units.
-pub(super) fn text_units(text: &str) -> u64 {
-    bytes_units(text.as_bytes())
-}
-
-fn json_units<T: Serialize>(value: &T) -> u64 {
-    let mut counter = UnitCounter(0);
-    // Counting cannot fail, and what fails to serialise ends where it is.
-    drop(serde_json::to_writer(&mut counter, value));
-    counter.0
-}
-
-/// Counts what is written to it in UTF-16 units.
-struct UnitCounter(u64);
-
-impl io::Write for UnitCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes_units(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// UTF-16 units of UTF-8: one for each sequence, and one more for each of four bytes.
-fn bytes_units(bytes: &[u8]) -> u64 {
-    let units = |byte: &u8| u64::from((byte & 0xC0) != 0x80) + u64::from(*byte >= 0xF0);
-    bytes.iter().map(units).sum()
 }

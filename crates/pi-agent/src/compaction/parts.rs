@@ -5,8 +5,9 @@
 use std::iter::Peekable;
 use std::vec;
 
+use pi_ai::utf16::text_units;
+
 use super::conversation::{BETWEEN, shortened};
-use super::estimate::text_units;
 
 /// The paragraphs of a conversation that no part has taken yet.
 pub(super) struct Parts {

@@ -118,7 +118,7 @@ impl Summarizer {
         let taken = reserve.saturating_add(max_tokens::estimate(&context));
         // However long the earlier summary is, no part is tiny: every request gets on.
         let room = window.saturating_sub(taken).max(window / 8);
-        max_tokens::text_units(room)
+        max_tokens::longest_text(room)
     }
 
     async fn send(&self, prompt: &str) -> Result<Arc<AssistantMessage>, SummaryError> {

@@ -85,29 +85,23 @@ pub(super) struct Job<'a> {
 
 impl Inner {
     /// Compacts if the context has come near the window's end. A failure is told as an event.
-    pub(super) async fn compact_if_needed(
-        &self,
-        model: &Arc<Model>,
-        cancel: &CancellationToken,
-    ) -> bool {
+    pub(super) async fn compact_if_needed(&self, model: &Arc<Model>, cancel: &CancellationToken) {
         let settings = self.state().settings.compaction.for_model(model);
-        if !settings.enabled || model.context_window == 0 || cancel.is_cancelled() {
-            return false;
+        let window = model.context_window;
+        if !settings.enabled || window == 0 || cancel.is_cancelled() {
+            return;
         }
         let estimate = estimate_context(&self.session());
-        let room = model.context_window.saturating_sub(settings.reserve_tokens);
-        if !self.is_worth_compacting(estimate, room) {
-            return false;
-        }
-        if !settings.is_exceeded(estimate.tokens, model.context_window) {
-            return false;
+        if !self.is_worth_compacting(estimate, settings.room_in(window))
+            || !settings.is_exceeded(estimate.tokens, window)
+        {
+            return;
         }
         let reason = CompactionReason::Threshold;
         let job = Job { reason, instructions: None, will_retry: false, model, cancel };
         let outcome = self.compact(&job).await;
         let has_failed = !matches!(outcome, Ok(_) | Err(CompactionFailure::NotCompactable(_)));
         self.state().progress.has_failed_compaction |= has_failed;
-        outcome.is_ok()
     }
 
     /// A summary that failed is not asked for again by the same prompt. Where prompt, summary and

@@ -3,7 +3,6 @@
 use pi_ai::{AssistantMessage, Model, StopReason};
 
 use super::record::error_text;
-use crate::compaction::context_tokens;
 use crate::retry::RetrySettings;
 
 /// What to do when a run has ended.
@@ -78,5 +77,5 @@ fn is_cut_short(answer: &AssistantMessage, now: &Circumstances<'_>) -> bool {
     answer.stop_reason == StopReason::Length
         && (1..now.max_output).contains(&answer.usage.output)
         && window > 0
-        && context_tokens(&answer.usage).saturating_mul(10) >= window.saturating_mul(9)
+        && answer.usage.context_tokens().saturating_mul(10) >= window.saturating_mul(9)
 }

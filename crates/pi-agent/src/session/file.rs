@@ -284,6 +284,8 @@ impl Successor {
         if !seen.is_current(&target)? {
             return Ok(None);
         }
+        // Here and not wherever a session begins: a folder may hold many.
+        remove_left_over(folder(&target));
         let file = write_beside(&target, text)?;
         file.as_file().set_permissions(seen.file.metadata()?.permissions())?;
         lock.check()?;
@@ -333,7 +335,6 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
 }
 
 fn write_beside(path: &Path, text: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    remove_left_over(folder(path));
     let mut builder = tempfile::Builder::new();
     // The handle is kept and added to.
     builder.prefix(TEMPORARY).append(true);

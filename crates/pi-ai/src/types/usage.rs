@@ -57,6 +57,18 @@ pub struct Cost {
 }
 
 /// Sums what several requests took. A part one side does not know counts as nothing.
+impl Usage {
+    /// Tokens of the request and its answer together: the provider's own total, or else the sum of
+    /// the parts. 0: it did not count.
+    pub fn context_tokens(&self) -> u64 {
+        if self.total_tokens > 0 {
+            return self.total_tokens;
+        }
+        let parts = [self.input, self.output, self.cache_read, self.cache_write];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
 impl AddAssign<&Self> for Usage {
     fn add_assign(&mut self, other: &Self) {
         self.input = self.input.saturating_add(other.input);

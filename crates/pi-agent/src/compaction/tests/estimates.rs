@@ -9,10 +9,10 @@ fn usage(value: Value) -> Usage {
 #[test]
 fn the_providers_total_counts_and_without_one_its_parts() {
     let parts = json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4});
-    assert_eq!(context_tokens(&usage(parts)), 10);
+    assert_eq!(usage(parts).context_tokens(), 10);
     let total = json!({"input": 1, "output": 2, "totalTokens": 7});
-    assert_eq!(context_tokens(&usage(total)), 7);
-    assert_eq!(context_tokens(&Usage::default()), 0);
+    assert_eq!(usage(total).context_tokens(), 7);
+    assert_eq!(Usage::default().context_tokens(), 0);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use super::requests::Bed;
 use super::*;
 use crate::compaction::conversation::paragraphs;
-use crate::compaction::estimate::text_units;
 use crate::compaction::parts::Parts;
+use pi_ai::utf16::text_units;
 
 /// Tokens of the summarising model's window. A quarter of it is for the request, of which the
 /// instructions take a quarter.
