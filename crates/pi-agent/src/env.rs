@@ -11,10 +11,12 @@ use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+mod blocking;
 mod error;
 mod file;
 mod local;
@@ -22,6 +24,7 @@ mod process;
 mod walk;
 mod whole_file;
 
+pub use blocking::{BlockingFiles, blocking_files};
 pub use error::{EnvError, EnvErrorKind, Operation};
 pub use file::{DirEntry, FileKind, FileReader, FileStat, FileVersion, FileWriter};
 pub use local::{LocalEnv, LocalEnvConfig, ProcessGroups, RunningGroup};
@@ -138,6 +141,13 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     /// before it was read.
     fn read_file<'a>(&'a self, path: &'a Path, limit: u64) -> EnvFuture<'a, (Vec<u8>, FileStat)> {
         Box::pin(whole_file::read(self, path, limit))
+    }
+
+    /// The way to the files for threads that may block, where the environment has one that is
+    /// faster than waiting for its futures. A decorator that watches or denies must answer for it as
+    /// well, or have none. For use, there is the function [`blocking_files`].
+    fn blocking_files(&self) -> Option<Arc<dyn BlockingFiles>> {
+        None
     }
 
     /// What there is below a folder: each folder before what is in it, names in order of their

@@ -17,6 +17,7 @@ pub mod models;
 mod modes;
 mod paths;
 pub mod resources;
+mod search;
 pub mod session_runtime;
 pub mod settings;
 mod startup;

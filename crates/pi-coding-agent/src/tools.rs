@@ -18,7 +18,11 @@ pub mod bash;
 pub mod edit;
 #[cfg(test)]
 mod environment_tests;
+pub mod find;
+pub mod grep;
 pub mod image;
+mod listing;
+pub mod ls;
 pub mod mutation_queue;
 pub mod output;
 pub mod path;
@@ -32,7 +36,7 @@ pub mod write;
 use mutation_queue::MutationQueue;
 
 /// Names of the built-in tools, in the order the model sees them.
-pub const BUILTIN_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+pub const BUILTIN_TOOLS: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
 
 /// Every built-in tool, in the order the model sees them. They share one queue for file changes.
 pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
@@ -42,6 +46,9 @@ pub fn builtin_tools(context: &Arc<ToolContext>) -> Vec<Arc<dyn Tool>> {
         Arc::new(bash::BashTool::new(Arc::clone(context))),
         Arc::new(edit::EditTool::new(Arc::clone(context), queue.clone())),
         Arc::new(write::WriteTool::new(Arc::clone(context), queue)),
+        Arc::new(grep::GrepTool::new(Arc::clone(context))),
+        Arc::new(find::FindTool::new(Arc::clone(context))),
+        Arc::new(ls::LsTool::new(Arc::clone(context))),
     ]
 }
 

@@ -8,17 +8,19 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    DirEntry, EnvError, EnvErrorKind, EnvFuture, ExecutionEnv, FileReader, FileStat, FileVersion,
-    FileWriter, Operation, ProcessCommand, RunningProcess,
+    BlockingFiles, DirEntry, EnvError, EnvErrorKind, EnvFuture, ExecutionEnv, FileReader, FileStat,
+    FileVersion, FileWriter, Operation, ProcessCommand, RunningProcess,
 };
 use errno::failed;
 use open_file::{LocalReader, LocalWriter};
 
 mod errno;
+mod files;
 mod open_file;
 mod process;
 mod process_groups;
@@ -91,7 +93,7 @@ impl ExecutionEnv for LocalEnv {
     }
 
     fn list<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, Vec<DirEntry>> {
-        blocking(Operation::List, path, |path| Ok(list(path)?))
+        blocking(Operation::List, path, |path| Ok(files::list(path)?))
     }
 
     fn replace<'a>(
@@ -143,6 +145,10 @@ impl ExecutionEnv for LocalEnv {
         Box::pin(
             async move { Ok(Box::new(LocalWriter::create(path).await?) as Box<dyn FileWriter>) },
         )
+    }
+
+    fn blocking_files(&self) -> Option<Arc<dyn BlockingFiles>> {
+        Some(Arc::new(files::LocalFiles))
     }
 
     fn spawn<'a>(
@@ -203,15 +209,4 @@ fn blocking<'a, T: Send + 'static>(
             }
         }
     })
-}
-
-fn list(folder: &Path) -> io::Result<Vec<DirEntry>> {
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = stat::kind(entry.file_type()?);
-        entries.push(DirEntry { name: entry.file_name(), kind });
-    }
-    entries.sort();
-    Ok(entries)
 }

@@ -11,6 +11,37 @@ pub(crate) fn text(arguments: &Map<String, Value>, name: &str) -> Result<String,
     }
 }
 
+/// An optional string; `null` counts as absent.
+pub(crate) fn optional_text(
+    arguments: &Map<String, Value>,
+    name: &str,
+) -> Result<Option<String>, ToolError> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => text(arguments, name).map(Some),
+    }
+}
+
+/// An optional yes or no; anything else than `true` is no.
+pub(crate) fn flag(arguments: &Map<String, Value>, name: &str) -> bool {
+    matches!(arguments.get(name), Some(Value::Bool(true)))
+}
+
+/// How many results are wanted: a whole number, at least 1.
+pub(crate) fn limit(
+    arguments: &Map<String, Value>,
+    name: &str,
+    default: u64,
+) -> Result<u64, ToolError> {
+    Ok(number(arguments, name)?.map_or(default, |limit| whole(limit).max(1)))
+}
+
+/// The whole part of a number; 0 for what is below.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+pub(crate) fn whole(number: f64) -> u64 {
+    number as u64
+}
+
 /// An optional number; `null` counts as absent, a numeric string as its number.
 pub(crate) fn number(arguments: &Map<String, Value>, name: &str) -> Result<Option<f64>, ToolError> {
     let number = match arguments.get(name) {

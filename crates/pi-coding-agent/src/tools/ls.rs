@@ -1,0 +1,133 @@
+//! The tool that lists a folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::env::{DirEntry, EnvErrorKind, ExecutionEnv, FileKind};
+use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
+use serde_json::{Map, Value, json};
+
+use super::listing::{Listing, Notice};
+use super::{ToolContext, aborted, arguments, definition, refused};
+
+/// Lists the names in a folder, folders marked.
+#[derive(Debug)]
+pub struct LsTool {
+    context: Arc<ToolContext>,
+    definition: pi_ai::Tool,
+}
+
+/// Entries shown unless the model asks for more.
+const DEFAULT_LIMIT: u64 = 500;
+
+impl LsTool {
+    pub fn new(context: Arc<ToolContext>) -> Self {
+        let definition = definition(
+            "ls",
+            "List a directory: names in alphabetical order, hidden ones too, directories with a \
+             trailing /. Stops after 500 entries or 50KB.",
+            json!({
+                "type": "object",
+                "required": [],
+                "properties": {
+                    "path": {"type": "string", "description": "Directory; the working directory by default"},
+                    "limit": {"type": "number", "description": "Most entries, 500 by default"},
+                },
+            }),
+        );
+        Self { context, definition }
+    }
+}
+
+impl Tool for LsTool {
+    fn definition(&self) -> &pi_ai::Tool {
+        &self.definition
+    }
+
+    fn prompt_snippet(&self) -> Option<&str> {
+        Some("List a directory")
+    }
+
+    fn prepare_arguments(
+        &self,
+        arguments: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        Ok(arguments::without_nulls(arguments, &["path", "limit"]))
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call: ToolCallInput<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let path = arguments::optional_text(&call.arguments, "path")?;
+            let folder = self.context.resolve(path.as_deref().unwrap_or("."));
+            let limit = arguments::limit(&call.arguments, "limit", DEFAULT_LIMIT)?;
+            let work = list(&*self.context.env, &folder, limit);
+            call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
+        })
+    }
+}
+
+async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolOutput, ToolError> {
+    let entries = match env.list(folder).await {
+        Ok(entries) => entries,
+        Err(error) => {
+            return Err(match error.kind {
+                EnvErrorKind::NotFound => {
+                    ToolError::new(format!("Path not found: {}", folder.display()))
+                }
+                EnvErrorKind::NotDirectory => {
+                    ToolError::new(format!("Not a directory: {}", folder.display()))
+                }
+                _ => refused(&error),
+            });
+        }
+    };
+    let mut names: Vec<Named> = entries.into_iter().map(Named::new).collect();
+    names.sort_unstable_by(|one, other| one.key.cmp(&other.key).then(one.name.cmp(&other.name)));
+    let mut listing = Listing::default();
+    let mut shown = 0;
+    let mut has_more = false;
+    for entry in names {
+        let is_folder = match entry.kind {
+            FileKind::Directory => true,
+            FileKind::Link => match env.stat(&folder.join(&entry.name)).await {
+                Ok(target) => target.kind == FileKind::Directory,
+                // It points to nothing.
+                Err(_) => continue,
+            },
+            FileKind::File | FileKind::Other => false,
+        };
+        if shown == limit {
+            has_more = true;
+            break;
+        }
+        listing.push(&if is_folder { format!("{}/", entry.name) } else { entry.name });
+        shown += 1;
+    }
+    let limit = has_more.then(|| {
+        let notice = format!("{limit} entries limit reached. Use limit={} for more", limit * 2);
+        Notice { text: notice, detail: Some(("entryLimitReached", json!(limit))) }
+    });
+    Ok(listing.output("(empty directory)", limit, None))
+}
+
+struct Named {
+    name: String,
+    kind: FileKind,
+    /// Names are sorted without case, by UTF-16 code units.
+    key: Vec<u16>,
+}
+
+impl Named {
+    fn new(entry: DirEntry) -> Self {
+        let name = entry.name.to_string_lossy().into_owned();
+        let key = name.to_lowercase().encode_utf16().collect();
+        Self { name, kind: entry.kind, key }
+    }
+}
+
+#[cfg(test)]
+mod tests;
