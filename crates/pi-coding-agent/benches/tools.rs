@@ -98,9 +98,7 @@ fn rows(data: &data::Data) -> Vec<Row> {
         name,
         tool: "find",
         arguments: json!({"pattern": pattern, "limit": limit}),
-        rival: Some(format!(
-            "fd --hidden --no-require-git --max-results {limit} --glob '{pattern}'"
-        )),
+        rival: Some(format!("fd --hidden --max-results {limit} --glob '{pattern}'")),
     };
     let (names, big, edited) = (data.names(), data.big(), data.edited());
     let read = |name, offset: u64, rival: &str| Row {

@@ -14,6 +14,7 @@ mod ignore_rules;
 mod schedule;
 mod walk;
 
+pub(crate) use ignore_rules::RuleKind;
 pub(crate) use walk::{Tree, Visit};
 
 use ignore_rules::GlobalRules;
@@ -23,8 +24,9 @@ pub(crate) fn tree(
     env: &Arc<dyn ExecutionEnv>,
     files: Arc<dyn BlockingFiles>,
     root: PathBuf,
+    kind: RuleKind,
     cancel: CancellationToken,
 ) -> Tree {
     let global = GlobalRules::read(&*files, &root, env.home(), env.environment());
-    Tree::new(files, root, global, cancel)
+    Tree::new(files, root, kind, global, cancel)
 }

@@ -21,8 +21,9 @@ pub trait BlockingFiles: Send + Sync + fmt::Debug {
     /// The names in a folder, in order of their bytes, without `.` and `..`.
     fn list(&self, path: &Path) -> Result<Vec<DirEntry>, EnvError>;
 
-    /// Opens a regular file for reading from its start; anything else is refused. Nothing waits for
-    /// the other end of a pipe.
+    /// Opens for reading from its start what a listing or [`Self::stat`] has told to be a regular
+    /// file. It is not asked again: what has become something else in between gives an error or
+    /// nothing when it is read, and never makes the caller wait.
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>, EnvError>;
 }
 

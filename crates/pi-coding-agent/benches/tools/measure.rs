@@ -34,8 +34,10 @@ pub(crate) fn call(cwd: &Path, tool: &str, arguments: &Value) -> Result<Figures,
     let output = Command::new(std::env::current_exe()?)
         .args(["--call".as_ref(), cwd.as_os_str(), tool.as_ref(), arguments.to_string().as_ref()])
         .output()?;
-    let told: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let told: Value = serde_json::from_slice(&output.stdout)?;
     let number = |field: &str| told[field].as_f64().unwrap_or_default();
     Ok(Figures {
         wall_ms: number("wall_ms"),

@@ -20,12 +20,28 @@ pub(super) struct Rules {
     /// By how much they count: rules for this program, for every search program, of git, and of
     /// git for this copy alone.
     own: [Gitignore; 4],
+    kind: RuleKind,
     is_repository: bool,
     has_own: bool,
 }
 
-/// Files of rules in a folder, the stronger one first.
-const RULE_FILES: [&str; 3] = [".rgignore", ".ignore", ".gitignore"];
+/// Whose habits a search follows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RuleKind {
+    /// Files of rules in a folder, the stronger one first; the last one is git's.
+    files: [&'static str; 3],
+    /// Whether the rules of git hold outside of repositories, too.
+    without_repository: bool,
+}
+
+impl RuleKind {
+    /// Of ripgrep: what is in no repository is not ignored for git's sake.
+    pub(crate) const TEXT: Self =
+        Self { files: [".rgignore", ".ignore", ".gitignore"], without_repository: false };
+    /// Of fd.
+    pub(crate) const NAMES: Self =
+        Self { files: [".fdignore", ".ignore", ".gitignore"], without_repository: true };
+}
 
 /// Where git rules begin in [`Rules::own`]; they end at the border of a repository.
 const OF_GIT: usize = 2;
@@ -61,6 +77,7 @@ impl Rules {
     /// The rules of `folder`, whose names are `entries`.
     pub(super) fn of_folder(
         files: &dyn BlockingFiles,
+        kind: RuleKind,
         folder: &Path,
         entries: &[DirEntry],
         above: Option<&Arc<Self>>,
@@ -69,26 +86,30 @@ impl Rules {
             entries.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(name))).is_ok()
         };
         let is_repository = has(".git") || has(".jj");
-        let present = RULE_FILES.map(has);
+        let present = kind.files.map(has);
         if !is_repository
             && !present.contains(&true)
             && let Some(above) = above
         {
             return Arc::clone(above);
         }
-        Arc::new(Self::read(files, folder, present, is_repository, above))
+        Arc::new(Self::read(files, kind, folder, present, is_repository, above))
     }
 
     /// The rules of the folders `folder` is in, from the top down.
-    pub(super) fn above(files: &dyn BlockingFiles, folder: &Path) -> Option<Arc<Self>> {
+    pub(super) fn above(
+        files: &dyn BlockingFiles,
+        kind: RuleKind,
+        folder: &Path,
+    ) -> Option<Arc<Self>> {
         let mut ancestors: Vec<&Path> = folder.ancestors().skip(1).collect();
         ancestors.reverse();
         let mut rules = None;
         for ancestor in ancestors {
             let has = |name: &str| files.stat(&ancestor.join(name)).is_ok();
-            let (present, is_repository) = (RULE_FILES.map(has), has(".git") || has(".jj"));
+            let (present, is_repository) = (kind.files.map(has), has(".git") || has(".jj"));
             if is_repository || present.contains(&true) {
-                let own = Self::read(files, ancestor, present, is_repository, rules.as_ref());
+                let own = Self::read(files, kind, ancestor, present, is_repository, rules.as_ref());
                 rules = Some(Arc::new(own));
             }
         }
@@ -97,13 +118,14 @@ impl Rules {
 
     fn read(
         files: &dyn BlockingFiles,
+        kind: RuleKind,
         folder: &Path,
         present: [bool; 3],
         is_repository: bool,
         above: Option<&Arc<Self>>,
     ) -> Self {
         let mut own = [const { None }; 4];
-        for ((name, present), slot) in RULE_FILES.into_iter().zip(present).zip(&mut own) {
+        for ((name, present), slot) in kind.files.into_iter().zip(present).zip(&mut own) {
             *slot = present.then(|| rules_of(files, folder, &[folder.join(name)]));
         }
         if let ([.., last], true) = (&mut own, is_repository) {
@@ -111,7 +133,7 @@ impl Rules {
         }
         let own = own.map(|rules| rules.unwrap_or_else(Gitignore::empty));
         let has_own = own.iter().any(|rules| !rules.is_empty());
-        Self { above: above.cloned(), own, is_repository, has_own }
+        Self { above: above.cloned(), own, kind, is_repository, has_own }
     }
 
     /// Whether an entry of this folder or below is left out. `path` is absolute.
@@ -130,9 +152,10 @@ impl Rules {
             left_repository |= rules.is_repository;
             level = rules.above.as_deref();
         }
-        let of_folders = found.into_iter().fold(Match::None, Match::or);
-        match of_folders {
-            Match::None => global.0.matched(path, is_dir).is_ignore(),
+        let with_git = left_repository || self.kind.without_repository;
+        let kinds = if with_git { found.len() } else { OF_GIT };
+        match found.into_iter().take(kinds).fold(Match::None, Match::or) {
+            Match::None => with_git && global.0.matched(path, is_dir).is_ignore(),
             found => found.is_ignore(),
         }
     }

@@ -118,3 +118,6 @@ impl<J, R> Schedule<J, R> {
         self.running.iter().chain(waiting).min().cloned()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use ignore::overrides::Override;
 use pi_agent::env::{BlockingFiles, DirEntry, EnvError, FileKind};
 use tokio_util::sync::CancellationToken;
 
-use super::ignore_rules::{GlobalRules, Rules};
+use super::ignore_rules::{GlobalRules, RuleKind, Rules};
 use super::schedule::{Place, Schedule};
 
 /// Most threads: beyond this the file system is what is waited for.
@@ -48,6 +48,7 @@ pub(crate) trait Visit: Sync {
 pub(crate) struct Tree {
     files: Arc<dyn BlockingFiles>,
     root: PathBuf,
+    kind: RuleKind,
     global: GlobalRules,
     overrides: Override,
     cancel: CancellationToken,
@@ -57,10 +58,11 @@ impl Tree {
     pub(super) fn new(
         files: Arc<dyn BlockingFiles>,
         root: PathBuf,
+        kind: RuleKind,
         global: GlobalRules,
         cancel: CancellationToken,
     ) -> Self {
-        Self { files, root, global, overrides: Override::empty(), cancel }
+        Self { files, root, kind, global, overrides: Override::empty(), cancel }
     }
 
     /// Files that match these globs only. A glob counts more than the ignore files.
@@ -80,8 +82,8 @@ impl Tree {
         take: impl FnMut(V::Found) -> ControlFlow<()> + Send,
     ) -> Result<Vec<EnvError>, EnvError> {
         let entries = self.files.list(&self.root)?;
-        let above = Rules::above(&*self.files, &self.root);
-        let rules = Rules::of_folder(&*self.files, &self.root, &entries, above.as_ref());
+        let above = Rules::above(&*self.files, self.kind, &self.root);
+        let rules = Rules::of_folder(&*self.files, self.kind, &self.root, &entries, above.as_ref());
         let site = Site {
             tree: self,
             visit,
@@ -217,7 +219,8 @@ impl<V: Visit, T: FnMut(V::Found) -> ControlFlow<()>> Site<'_, V, T> {
             Err(problem) => return Outcome { problem: Some(problem), ..Outcome::new() },
         };
         let files = &*self.tree.files;
-        let rules = Rules::of_folder(files, &folder.path, &entries, Some(&folder.rules));
+        let rules =
+            Rules::of_folder(files, self.tree.kind, &folder.path, &entries, Some(&folder.rules));
         self.sort(place, &Folder { rules, ..folder }, entries, bench)
     }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::listing::{Listing, Notice, Unreadable};
 use super::{ToolContext, aborted, arguments, blocking, definition, refused};
-use crate::search::{self, Visit};
+use crate::search::{self, RuleKind, Visit};
 use pattern::Pattern;
 
 mod pattern;
@@ -107,7 +107,13 @@ struct Request {
 impl Request {
     fn run(self) -> Result<ToolOutput, ToolError> {
         let names = Names { pattern: self.pattern, root: &self.root };
-        let tree = search::tree(&self.context.env, self.files, self.root.clone(), self.cancel);
+        let tree = search::tree(
+            &self.context.env,
+            self.files,
+            self.root.clone(),
+            RuleKind::NAMES,
+            self.cancel,
+        );
         let mut lines = Listing::default();
         let mut left = self.limit;
         let mut is_cut = false;

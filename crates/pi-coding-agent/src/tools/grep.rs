@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use pi_agent::env::{BlockingFiles, EnvErrorKind, FileKind, blocking_files};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::listing::{Listing, Notice, Unreadable};
 use super::{ToolContext, aborted, arguments, blocking, definition, refused};
-use crate::search;
+use crate::search::{self, RuleKind};
 use file_search::{FileSearch, Query, Searched};
 
 mod file_lines;
@@ -92,12 +93,14 @@ impl Tool for GrepTool {
             let pattern = arguments::text(arguments, "pattern")?;
             let path = arguments::optional_text(arguments, "path")?;
             let context = arguments::number(arguments, "context")?.map_or(0, arguments::whole);
-            let query = Query::new(
+            let matcher = matcher(
                 &pattern,
-                arguments::flag(arguments, "literal"),
-                arguments::flag(arguments, "ignoreCase"),
-                usize::try_from(context).unwrap_or(usize::MAX).min(MAX_CONTEXT),
-            );
+                Style {
+                    is_literal: arguments::flag(arguments, "literal"),
+                    ignore_case: arguments::flag(arguments, "ignoreCase"),
+                },
+            )?;
+            let context = usize::try_from(context).unwrap_or(usize::MAX).min(MAX_CONTEXT);
             // Whoever stops waiting leaves nothing behind that goes on searching.
             let cancel = call.cancel.child_token();
             let _end = cancel.clone().drop_guard();
@@ -105,7 +108,7 @@ impl Tool for GrepTool {
                 context: Arc::clone(&self.context),
                 files: blocking_files(&self.context.env),
                 root: self.context.resolve(path.as_deref().unwrap_or(".")),
-                query: query.map_err(|error| ToolError::new(error.to_string()))?,
+                query: Query { matcher, context },
                 glob: arguments::optional_text(arguments, "glob")?,
                 limit: arguments::limit(arguments, "limit", DEFAULT_LIMIT)?,
                 cancel,
@@ -118,6 +121,33 @@ impl Tool for GrepTool {
 
 /// Lines of context beyond this are more than a result can hold.
 const MAX_CONTEXT: usize = 25_000;
+
+/// How a pattern is meant.
+struct Style {
+    is_literal: bool,
+    ignore_case: bool,
+}
+
+fn matcher(pattern: &str, style: Style) -> Result<RegexMatcher, ToolError> {
+    let matcher = RegexMatcherBuilder::new()
+        .multi_line(true)
+        .fixed_strings(style.is_literal)
+        .case_insensitive(style.ignore_case)
+        .line_terminator(Some(b'\n'))
+        .build_many(&[pattern]);
+    matcher.map_err(|error| {
+        // The matcher has put the pattern into a larger one; its author should see their own.
+        let plain = if style.is_literal { None } else { regex::Regex::new(pattern).err() };
+        let plain = plain.map(|plain| plain.to_string());
+        ToolError::new(match (plain, error.kind()) {
+            (Some(plain), _) => plain,
+            (None, ErrorKind::NotAllowed(_)) => format!(
+                "{error}\n\nLines are searched one at a time: no match goes over the end of a line."
+            ),
+            (None, _) => error.to_string(),
+        })
+    })
+}
 
 struct Request {
     context: Arc<ToolContext>,
@@ -146,16 +176,23 @@ impl Request {
             cancel: self.cancel.clone(),
         };
         let mut results = Results::new(self.limit);
+        if root.kind == FileKind::Other {
+            let path = self.root.display();
+            return Err(ToolError::new(format!(
+                "Not a regular file: {path}. Use bash to read it."
+            )));
+        }
         if root.kind == FileKind::Directory {
             let overrides = overrides(&self.root, self.glob.as_deref())?;
-            let tree = search::tree(&self.context.env, self.files, self.root, self.cancel)
-                .with_overrides(overrides);
+            let tree =
+                search::tree(&self.context.env, self.files, self.root, RuleKind::TEXT, self.cancel)
+                    .with_overrides(overrides);
             let problems =
                 tree.walk(&search, |found| results.take(found)).map_err(|error| refused(&error))?;
             results.unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
         } else {
-            let mut searcher = search.searcher(true, search.limit);
-            let found = search.file(&mut searcher, self.root);
+            let mut searchers = search.searchers(true, search.limit);
+            let found = search.file(&mut searchers, self.root);
             if let (0, Some(problem)) = (found.lines.matches, &found.problem) {
                 return Err(ToolError::new(problem.to_string()));
             }
@@ -222,8 +259,8 @@ impl Results {
         let is_cut = self.last.is_some();
         if let Some((path, wanted @ 1..)) = self.last.take() {
             // Once more, to end where the wanted matches and what belongs to them end.
-            let mut searcher = search.searcher(path == search.root, wanted);
-            self.add(&search.file(&mut searcher, path));
+            let mut searchers = search.searchers(path == search.root, wanted);
+            self.add(&search.file(&mut searchers, path));
         }
         let too_many = is_cut.then(|| Notice {
             text: format!(

@@ -1,5 +1,6 @@
 //! What search tools answer: lines within the byte limit, and one bracketed line of notices.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pi_agent::ToolOutput;
@@ -102,7 +103,7 @@ impl Listing {
             }
         }
         if !told.is_empty() {
-            text.push_str(&format!("\n\n[{}]", told.join(". ")));
+            _ = write!(text, "\n\n[{}]", told.join(". "));
         }
         let details = (!details.is_empty()).then_some(Value::Object(details));
         ToolOutput { details, ..ToolOutput::text(text) }

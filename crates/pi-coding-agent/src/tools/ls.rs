@@ -4,12 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{DirEntry, EnvErrorKind, ExecutionEnv, FileKind};
+use pi_agent::env::{EnvErrorKind, ExecutionEnv, FileKind};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::listing::{Listing, Notice};
 use super::{ToolContext, aborted, arguments, definition, refused};
+use order::SortKey;
+
+mod order;
 
 /// Lists the names in a folder, folders marked.
 #[derive(Debug)]
@@ -85,15 +88,19 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
             });
         }
     };
-    let mut names: Vec<Named> = entries.into_iter().map(Named::new).collect();
-    names.sort_unstable_by(|one, other| one.key.cmp(&other.key).then(one.name.cmp(&other.name)));
+    let mut names: Vec<(SortKey, FileKind)> = entries
+        .into_iter()
+        .map(|entry| (SortKey::new(entry.name.to_string_lossy().into_owned()), entry.kind))
+        .collect();
+    names.sort_unstable();
     let mut listing = Listing::default();
     let mut shown = 0;
     let mut has_more = false;
-    for entry in names {
-        let is_folder = match entry.kind {
+    for (key, kind) in names {
+        let name = key.into_name();
+        let is_folder = match kind {
             FileKind::Directory => true,
-            FileKind::Link => match env.stat(&folder.join(&entry.name)).await {
+            FileKind::Link => match env.stat(&folder.join(&name)).await {
                 Ok(target) => target.kind == FileKind::Directory,
                 // It points to nothing.
                 Err(_) => continue,
@@ -104,7 +111,7 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
             has_more = true;
             break;
         }
-        listing.push(&if is_folder { format!("{}/", entry.name) } else { entry.name });
+        listing.push(&if is_folder { name + "/" } else { name });
         shown += 1;
     }
     let limit = has_more.then(|| {
@@ -112,21 +119,6 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
         Notice { text: notice, detail: Some(("entryLimitReached", json!(limit))) }
     });
     Ok(listing.output("(empty directory)", limit, None))
-}
-
-struct Named {
-    name: String,
-    kind: FileKind,
-    /// Names are sorted without case, by UTF-16 code units.
-    key: Vec<u16>,
-}
-
-impl Named {
-    fn new(entry: DirEntry) -> Self {
-        let name = entry.name.to_string_lossy().into_owned();
-        let key = name.to_lowercase().encode_utf16().collect();
-        Self { name, kind: entry.kind, key }
-    }
 }
 
 #[cfg(test)]

@@ -76,8 +76,11 @@ impl Bed {
         self.root().join("work").join(name)
     }
 
+    /// The folders it is in are made.
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.path(name), content).unwrap();
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
     }
 
     pub(crate) fn get(&self, name: &str) -> Vec<u8> {

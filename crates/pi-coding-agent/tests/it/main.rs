@@ -21,6 +21,8 @@ mod project;
 #[cfg(test)]
 mod retry;
 #[cfg(test)]
+mod search;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod session_choice;

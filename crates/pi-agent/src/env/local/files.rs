@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use super::errno::failed;
-use super::{Refusal, stat};
-use crate::env::{BlockingFiles, DirEntry, EnvError, EnvErrorKind, FileStat, Operation};
+use super::stat;
+use crate::env::{BlockingFiles, DirEntry, EnvError, FileStat, Operation};
 
 /// This machine's files, through the operating system.
 #[derive(Debug)]
@@ -30,24 +30,15 @@ impl BlockingFiles for LocalFiles {
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>, EnvError> {
         match open(path) {
             Ok(file) => Ok(Box::new(file)),
-            Err(refusal) => Err(refusal.of(Operation::Open, path)),
+            Err(error) => Err(failed(Operation::Open, path, error)),
         }
     }
 }
 
-/// Whoever looks at many files has seen in a listing that this one is regular; so it is opened
-/// without asking first, and should it have become a pipe, without waiting for its other end.
-fn open(path: &Path) -> Result<File, Refusal> {
+/// One call to the operating system, and no wait for the other end of what has become a pipe.
+fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let found = file.metadata()?;
-    if found.is_dir() {
-        return Err(EnvErrorKind::IsDirectory.into());
-    }
-    if !found.is_file() {
-        return Err(EnvErrorKind::NotRegularFile.into());
-    }
-    Ok(file)
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 pub(super) fn list(folder: &Path) -> io::Result<Vec<DirEntry>> {

@@ -24,12 +24,13 @@ enum Subject {
 }
 
 impl Pattern {
-    /// A pattern in lower case matches without regard to case.
+    /// A pattern in lower case matches without regard to case, an empty one everything.
     ///
     /// # Errors
     /// It is no glob; the reason.
     pub(super) fn new(text: &str) -> Result<Self, globset::Error> {
         let text = text.strip_prefix("./").unwrap_or(text);
+        let text = if text.is_empty() { "*" } else { text };
         let (text, only_folders) = match text.strip_suffix('/') {
             Some(rest) if !rest.is_empty() => (rest, true),
             _ => (text, false),

@@ -21,13 +21,15 @@ pub(super) struct FileLines {
     pub lines: Listing,
     /// Lines that match.
     pub matches: u64,
+    /// Most matches wanted; what follows is context at most.
+    wanted: u64,
     /// A line is not shown whole.
     pub has_cut_lines: bool,
 }
 
 impl FileLines {
-    pub(super) fn new(name: String) -> Self {
-        Self { name, ..Self::default() }
+    pub(super) fn new(name: String, wanted: u64) -> Self {
+        Self { name, wanted, ..Self::default() }
     }
 
     fn push(&mut self, mark: char, number: Option<u64>, line: &[u8]) {
@@ -49,11 +51,9 @@ impl Sink for FileLines {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let numbers = found.line_number().map_or(0.., |first| first..);
-        for (number, line) in numbers.zip(found.lines()) {
-            self.push(':', Some(number), line);
-        }
-        self.matches += 1;
+        let is_wanted = self.matches < self.wanted;
+        self.push(if is_wanted { ':' } else { '-' }, found.line_number(), found.bytes());
+        self.matches += u64::from(is_wanted);
         Ok(true)
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use pi_agent::env::{BlockingFiles, FileKind};
 use tokio_util::sync::CancellationToken;
@@ -23,25 +23,6 @@ pub(super) struct Query {
     pub context: usize,
 }
 
-impl Query {
-    /// # Errors
-    /// The pattern is no regular expression; the reason.
-    pub(super) fn new(
-        pattern: &str,
-        is_literal: bool,
-        ignore_case: bool,
-        context: usize,
-    ) -> Result<Self, grep_regex::Error> {
-        let matcher = RegexMatcherBuilder::new()
-            .multi_line(true)
-            .fixed_strings(is_literal)
-            .case_insensitive(ignore_case)
-            .line_terminator(Some(b'\n'))
-            .build(pattern)?;
-        Ok(Self { matcher, context })
-    }
-}
-
 /// Searches the files of a tree, or a single one.
 #[derive(Debug)]
 pub(super) struct FileSearch {
@@ -54,6 +35,16 @@ pub(super) struct FileSearch {
     pub cancel: CancellationToken,
 }
 
+/// Searching costs a buffer, which goes from file to file.
+#[derive(Debug)]
+pub(super) struct Searchers {
+    plain: Searcher,
+    /// For UTF-16.
+    decoding: Searcher,
+    /// Matches in a file.
+    limit: u64,
+}
+
 /// What there is in one file.
 pub(super) struct Searched {
     pub path: PathBuf,
@@ -63,30 +54,47 @@ pub(super) struct Searched {
 }
 
 impl FileSearch {
-    /// The searcher for files somebody has named, or for those a walk has met: what looks binary
-    /// then is none of those that were meant.
-    pub(super) fn searcher(&self, is_named: bool, limit: u64) -> Searcher {
-        let binary = if is_named { BinaryDetection::convert(0) } else { BinaryDetection::quit(0) };
-        SearcherBuilder::new()
+    /// Searches what is binary as well, if somebody `has_named` the file; in a file a walk has met
+    /// a NUL byte says that it was not meant.
+    pub(super) fn searchers(&self, has_named: bool, limit: u64) -> Searchers {
+        let binary = if has_named { BinaryDetection::none() } else { BinaryDetection::quit(0) };
+        let mut builder = SearcherBuilder::new();
+        builder
             .line_number(true)
             .before_context(self.query.context)
             .after_context(self.query.context)
             .binary_detection(binary)
             .heap_limit(Some(MAX_HEAP))
-            .max_matches(Some(limit))
-            .build()
+            .max_matches(Some(limit));
+        let decoding = builder.build();
+        Searchers { decoding, plain: builder.bom_sniffing(false).build(), limit }
     }
 
-    pub(super) fn file(&self, searcher: &mut Searcher, path: PathBuf) -> Searched {
-        let mut lines = FileLines::new(self.name(&path));
-        let result = match self.files.open(&path) {
-            Ok(file) => {
-                let file = Interruptible { file, cancel: &self.cancel };
-                searcher.search_reader(&self.query.matcher, file, &mut lines)
-            }
-            Err(error) => Err(io::Error::other(error)),
-        };
+    pub(super) fn file(&self, searchers: &mut Searchers, path: PathBuf) -> Searched {
+        let mut lines = FileLines::new(self.name(&path), searchers.limit);
+        let result = self.search(searchers, &path, &mut lines);
         Searched { path, lines, problem: result.err() }
+    }
+
+    fn search(
+        &self,
+        searchers: &mut Searchers,
+        path: &Path,
+        lines: &mut FileLines,
+    ) -> io::Result<()> {
+        let matcher = &self.query.matcher;
+        let mut text = PlainText::new(self.open(path)?, &self.cancel);
+        match searchers.plain.search_reader(matcher, &mut text, &mut *lines) {
+            Err(_) if text.is_utf16 => {
+                let file = Interruptible { file: self.open(path)?, cancel: &self.cancel };
+                searchers.decoding.search_reader(matcher, file, lines)
+            }
+            result => result,
+        }
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        self.files.open(path).map_err(io::Error::other)
     }
 
     /// A single file is called by its own name.
@@ -100,21 +108,21 @@ impl FileSearch {
 impl Visit for FileSearch {
     type Picked = PathBuf;
     type Found = Vec<Searched>;
-    type Bench = Searcher;
+    type Bench = Searchers;
     const IS_LONG: bool = true;
 
-    fn bench(&self) -> Searcher {
-        self.searcher(false, self.limit)
+    fn bench(&self) -> Searchers {
+        self.searchers(false, self.limit)
     }
 
     fn pick(&self, path: &Path, kind: FileKind) -> Option<PathBuf> {
         (kind == FileKind::File).then(|| path.to_owned())
     }
 
-    fn look(&self, searcher: &mut Searcher, picked: Vec<PathBuf>) -> Vec<Searched> {
+    fn look(&self, searchers: &mut Searchers, picked: Vec<PathBuf>) -> Vec<Searched> {
         let searched = picked
             .into_iter()
-            .map_while(|path| (!self.cancel.is_cancelled()).then(|| self.file(searcher, path)));
+            .map_while(|path| (!self.cancel.is_cancelled()).then(|| self.file(searchers, path)));
         searched.filter(|file| file.lines.matches > 0 || file.problem.is_some()).collect()
     }
 }
@@ -131,5 +139,41 @@ impl Read for Interruptible<'_> {
             return Err(io::Error::other("cancelled"));
         }
         self.file.read(buffer)
+    }
+}
+
+/// A file without its byte order mark, found in passing: asking for it first would cost every file
+/// another call to the operating system.
+struct PlainText<'a> {
+    file: Interruptible<'a>,
+    is_at_start: bool,
+    /// It is to be read in another way; reading it in this one has failed for that.
+    is_utf16: bool,
+}
+
+impl<'a> PlainText<'a> {
+    fn new(file: Box<dyn Read + Send>, cancel: &'a CancellationToken) -> Self {
+        Self { file: Interruptible { file, cancel }, is_at_start: true, is_utf16: false }
+    }
+}
+
+impl Read for PlainText<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        if !std::mem::take(&mut self.is_at_start) {
+            return Ok(read);
+        }
+        match buffer.get(..read) {
+            Some([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+                self.is_utf16 = true;
+                Err(io::Error::other("UTF-16"))
+            }
+            Some([0xef, 0xbb, 0xbf, ..]) => {
+                buffer.copy_within(3..read, 0);
+                // Nothing left would pass for the end.
+                if read == 3 { self.file.read(buffer) } else { Ok(read - 3) }
+            }
+            _ => Ok(read),
+        }
     }
 }
