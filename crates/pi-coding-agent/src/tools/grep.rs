@@ -123,6 +123,7 @@ impl Tool for GrepTool {
 const MAX_CONTEXT: usize = 25_000;
 
 /// How a pattern is meant.
+#[derive(Clone, Copy)]
 struct Style {
     is_literal: bool,
     ignore_case: bool,

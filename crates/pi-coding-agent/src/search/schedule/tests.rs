@@ -4,7 +4,7 @@ use super::*;
 
 /// A folder of files and folders: a position that has children is a folder.
 #[derive(Debug, Clone)]
-struct Folder(Vec<Option<Folder>>);
+struct Folder(Vec<Option<Self>>);
 
 fn folder() -> impl Strategy<Value = Folder> {
     let leaf = prop::collection::vec(Just(None), 0..4).prop_map(Folder);
