@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pi_agent::session::search::Query;
-use pi_agent::session::threads::threads;
-use pi_agent::session::{ListOptions, Scope, SessionDir, SessionInfo};
+use pi_agent::session_dir::search::Query;
+use pi_agent::session_dir::threads::threads;
+use pi_agent::session_dir::{ListOptions, Scope, SessionDir, SessionInfo};
 
 const FILES: usize = 1000;
 const ENTRIES: usize = 60;

@@ -13,7 +13,8 @@ use futures_util::future::BoxFuture;
 use pi_agent::AgentMessage;
 use pi_agent::agent::AgentConfig;
 use pi_agent::harness::{Harness, HarnessConfig, NavigateOptions};
-use pi_agent::session::{EntryKind, Newest, Session, SessionDir, new_session_id};
+use pi_agent::session::{EntryKind, Session, new_session_id};
+use pi_agent::session_dir::{Newest, SessionDir};
 use pi_agent::tool::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use pi_ai::faux::{FauxProvider, FauxTurn};
@@ -66,7 +67,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let model = FauxProvider::default();
     model.push("Hello.");
     model.push(FauxTurn::tool_call("call_1", "forecast", json!({})));
-    let session = Session::create(&sessions.for_cwd(project), project, new_session_id(), None)?;
+    let session = sessions.create(project, new_session_id(), None)?;
     let asked = Arc::new(Notify::new());
     let first = harness(session, &model, &asked)?;
     first.prompt(vec![InputBlock::text("Good morning")]).await?;

@@ -1,31 +1,24 @@
 //! The conversation on disk: an append-only JSONL file whose entries form a tree.
 //!
-//! Owns: where it is kept, the tree in memory, the leaf, what the model is told at a leaf, and
-//! finding sessions. Never: changes a line that is written, runs anything, or knows who appends.
+//! Owns: where it is kept, the tree in memory, the leaf, what the model is told at a leaf. Never:
+//! changes a line that is written, runs anything, knows who appends, or which other sessions there
+//! are; directories of them are [`crate::session_dir`].
 
 mod append;
 mod context;
-mod delete;
 pub mod entry;
 mod file;
-mod folder;
 mod forest;
 mod fork;
 mod header;
 mod jsonl;
 mod labels;
-pub mod list;
 mod load;
-mod locate;
 mod memory;
 mod migrate;
 mod prompt_state;
-mod rename;
-pub mod search;
 mod storage;
-pub mod threads;
 mod totals;
-mod transfer;
 mod tree;
 mod walk;
 
@@ -34,30 +27,27 @@ use std::path::{Path, PathBuf};
 
 pub use append::Draft;
 pub use context::SessionContext;
-pub use delete::{DeleteError, Deleted, delete};
 pub use entry::{Entry, EntryBody, EntryKind};
 pub use file::FileStorage;
 pub use forest::Forest;
-pub use fork::{ForkError, ForkFile, ForkPoint, Forked, fork_file};
+#[cfg(test)]
+pub(crate) use fork::samples as fork_samples;
+pub use fork::{ForkError, ForkPoint, Forked};
 pub use header::{
     CURRENT_VERSION, Header, InvalidSessionId, check_session_id, clean_name, new_session_id,
 };
 pub use jsonl::{Diagnostic, Problem};
 pub use labels::Label;
-pub use list::{ListOptions, Progress, Scope, SessionInfo};
-pub use locate::{Found, Newest, SessionDir};
 pub use memory::MemoryStorage;
 pub use prompt_state::PromptState;
-pub use rename::rename;
 pub use storage::{Changes, SessionStorage};
 pub use totals::{SessionTotals, TokenTotals};
-pub use transfer::{TransferError, import, unquoted};
 pub use tree::EntryRef;
 pub use walk::SelectedTarget;
 
 use pi_ai::ThinkingLevel;
 
-use append::{Kept, line};
+use append::{Kept, line, session_text};
 use load::{Loaded, load};
 use tree::Tree;
 
@@ -117,36 +107,22 @@ impl Session {
         Self::from_bytes(text.into_bytes(), cwd)
     }
 
-    fn from_bytes(bytes: Vec<u8>, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+    /// Like [`Self::from_text`], for text that may hold what is not UTF-8.
+    pub(crate) fn from_bytes(
+        bytes: Vec<u8>,
+        cwd: &Path,
+    ) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let begin = || line(&Header::new(cwd, new_session_id(), None));
         let loaded = Loaded::of(bytes, None, &begin)?;
         Ok(Self::loaded(loaded, None, cwd))
     }
 
-    /// A session whose file appears in `dir` with its first user or assistant message. `parent` is
-    /// the file it was started from.
-    ///
-    /// When another process makes a file for the same id and directory first, this session joins it
-    /// there, on a branch of its own.
+    /// A session whose file appears at `path`, where nothing is yet, with its first user or assistant
+    /// message. See [`crate::session_dir::SessionDir::create`] for one among others.
     ///
     /// # Errors
     /// The id breaks the rule of [`check_session_id`].
-    pub fn create(
-        dir: &Path,
-        cwd: &Path,
-        id: String,
-        parent: Option<&Path>,
-    ) -> Result<Self, SessionError> {
-        let header = Header::new(cwd, id, parent);
-        let storage = FileStorage::in_dir(dir, &header);
-        Self::with_storage(header, Box::new(storage))
-    }
-
-    /// Like [`Self::create`], for a file that somebody named and that is not there yet.
-    ///
-    /// # Errors
-    /// The id breaks the rule of [`check_session_id`].
-    pub fn create_at(path: PathBuf, cwd: &Path, id: String) -> Result<Self, SessionError> {
+    pub fn create(path: &Path, cwd: &Path, id: String) -> Result<Self, SessionError> {
         Self::with_storage(Header::new(cwd, id, None), Box::new(FileStorage::new(path)))
     }
 
@@ -276,6 +252,15 @@ impl Session {
         }
     }
 
+    /// The active branch as the text of a session of its own, which has the same id and begins now.
+    ///
+    /// # Errors
+    /// The header cannot be written as JSON.
+    pub fn branch_text(&self) -> Result<String, SessionError> {
+        let header = Header { timestamp: header::now_iso(), ..self.header.clone() };
+        Ok(session_text(&header, self.branch())?)
+    }
+
     /// Provider and id of the model last chosen or last heard on the branch; reads no more of it
     /// than needed.
     pub fn last_model(&self) -> Option<(String, String)> {
@@ -330,8 +315,6 @@ fn write_error(path: Option<&Path>, source: io::Error) -> SessionError {
 
 #[cfg(test)]
 mod context_tests;
-#[cfg(test)]
-mod locate_tests;
 #[cfg(test)]
 mod storage_tests;
 #[cfg(test)]

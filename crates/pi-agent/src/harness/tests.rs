@@ -94,7 +94,8 @@ impl Bed {
 
     fn of(plan: Plan, turns: impl IntoIterator<Item = FauxTurn>) -> Self {
         let dir = tempfile::tempdir().expect("temp dir");
-        let session = Session::create(dir.path(), Path::new("/w"), new_session_id(), None);
+        let session =
+            Session::create(&dir.path().join("s.jsonl"), Path::new("/w"), new_session_id());
         Self::on(session.expect("session"), dir, plan, turns)
     }
 

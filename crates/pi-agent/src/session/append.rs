@@ -30,7 +30,7 @@ use super::header::{Header, new_entry_id, now_iso};
 use super::jsonl::{Problem, decode};
 use super::load::{ATTEMPTS, busy, load};
 use super::storage::Changes;
-use super::tree::{Reading, Report, Tree};
+use super::tree::{EntryRef, Reading, Report, Tree};
 use super::{Session, SessionError, read_error, write_error};
 
 /// What is known about what is kept. Always `Nothing` in memory.
@@ -143,7 +143,7 @@ impl Session {
     fn write(&mut self, entry: &Arc<Entry>, line: &str) -> Result<bool, SessionError> {
         let Some(storage) = &mut self.storage else { return Ok(false) };
         if self.kept == Kept::Nothing {
-            let text = whole_text(&self.header, &self.tree)? + line;
+            let text = session_text(&self.header, self.tree.entries())? + line;
             let replaced = storage.replace(text.as_bytes());
             if !replaced.map_err(|error| write_error(storage.path(), error))? {
                 return Ok(false);
@@ -192,7 +192,7 @@ impl Session {
     /// nothing is while nothing was.
     fn merge(&mut self) -> Result<(), SessionError> {
         let Some(storage) = &mut self.storage else { return Ok(()) };
-        let begin = || whole_text(&self.header, &self.tree);
+        let begin = || session_text(&self.header, self.tree.entries());
         for _ in 0..ATTEMPTS {
             let read = storage.read().map_err(|error| read_error(storage.path(), error))?;
             let bytes = read.unwrap_or_default();
@@ -257,9 +257,13 @@ pub(super) fn line<T: serde::Serialize>(record: &T) -> Result<String, serde_json
     serde_json::to_string(record).map(|json| json + "\n")
 }
 
-fn whole_text(header: &Header, tree: &Tree) -> Result<String, serde_json::Error> {
+/// The text of a session: header and entries as lines.
+pub(super) fn session_text<'a>(
+    header: &Header,
+    entries: impl IntoIterator<Item = EntryRef<'a>>,
+) -> Result<String, serde_json::Error> {
     let mut text = line(header)?;
-    for entry in tree.entries() {
+    for entry in entries {
         text.push_str(&entry.json());
         text.push('\n');
     }

@@ -10,9 +10,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::header::Header;
-use super::locate::{file_name, session_with_id};
+use super::load::{ATTEMPTS, busy};
 use super::storage::{Changes, SessionStorage};
+use super::{SessionError, write_error};
 use crate::file_identity::FileIdentity;
 use crate::lock::{FileLock, pause};
 
@@ -29,16 +29,8 @@ const LEFT_OVER: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 pub struct FileStorage {
     path: PathBuf,
-    claim: Option<Claim>,
     /// `None`: nothing was there.
     seen: Option<Seen>,
-}
-
-/// There is to be one file of this session in the folder.
-#[derive(Debug)]
-struct Claim {
-    id: String,
-    cwd: String,
 }
 
 /// The file as this process knows it.
@@ -61,39 +53,37 @@ struct Seen {
 impl FileStorage {
     /// The file at `path`, whether it exists or not.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), claim: None, seen: None }
+        Self { path: path.into(), seen: None }
     }
 
-    /// The file a new session with this header gets in `dir`. When another process makes one with
-    /// the same id for the same directory first, this becomes that one.
-    pub fn in_dir(dir: &Path, header: &Header) -> Self {
-        let claim = Claim { id: header.id.clone(), cwd: header.cwd.clone() };
-        let path = dir.join(file_name(&header.timestamp, &header.id));
-        Self { path, claim: Some(claim), seen: None }
+    /// Whether a file was there when this was last read, written or looked at.
+    pub(crate) fn is_there(&self) -> bool {
+        self.seen.is_some()
     }
 
-    fn claimed_by_other(&self) -> Option<PathBuf> {
-        self.claim.as_ref()?.find(folder(&self.path))
-    }
-
-    /// Makes the file where none is.
-    fn publish(&mut self, text: &[u8]) -> io::Result<bool> {
-        let dir = folder(&self.path);
-        fs::create_dir_all(dir)?;
-        let claim = self.claim.as_ref();
-        let lock = claim.map(|claim| FileLock::acquire(&dir.join(&claim.id))).transpose()?;
-        if let Some(other) = claim.and_then(|claim| claim.find(dir)) {
-            self.path = other;
-            return Ok(false);
+    /// Puts `text` in the place of whatever is there, completely or not at all.
+    ///
+    /// # Errors
+    /// It is not known to be written.
+    pub(crate) fn overwrite(&mut self, text: &[u8]) -> Result<(), SessionError> {
+        for _ in 0..ATTEMPTS {
+            let replaced = self.read().and_then(|_| self.replace(text));
+            if replaced.map_err(|error| write_error(Some(&self.path), error))? {
+                return Ok(());
+            }
         }
-        self.publish_under(lock.as_ref(), text)
+        Err(busy(Some(&self.path)))
     }
 
-    /// Makes the file, if it is still this process that may.
-    fn publish_under(&mut self, lock: Option<&FileLock>, text: &[u8]) -> io::Result<bool> {
+    /// Makes the file where none is, in a folder that is there. `may_still` is asked once the text is
+    /// written, which may take long, and before it has its name.
+    pub(crate) fn publish(
+        &mut self,
+        text: &[u8],
+        may_still: impl FnOnce() -> bool,
+    ) -> io::Result<bool> {
         let file = write_beside(&self.path, text)?;
-        // Writing may have taken long.
-        if lock.is_some_and(|lock| lock.check().is_err()) {
+        if !may_still() {
             return Ok(false);
         }
         match file.persist_noclobber(&self.path) {
@@ -122,13 +112,7 @@ impl SessionStorage for FileStorage {
         loop {
             self.seen = None;
             let (mut file, is_writable) = match open(&self.path) {
-                Err(error) if is_absent(&error) => match self.claimed_by_other() {
-                    Some(other) => {
-                        self.path = other;
-                        continue;
-                    }
-                    None => return Ok(None),
-                },
+                Err(error) if is_absent(&error) => return Ok(None),
                 opened => opened?,
             };
             let mut bytes = Vec::new();
@@ -206,7 +190,10 @@ impl SessionStorage for FileStorage {
     }
 
     fn replace(&mut self, text: &[u8]) -> io::Result<bool> {
-        let Some(seen) = &mut self.seen else { return self.publish(text) };
+        let Some(seen) = &mut self.seen else {
+            fs::create_dir_all(folder(&self.path))?;
+            return self.publish(text, || true);
+        };
         let Some(successor) = Successor::prepare(&self.path, seen, text)? else {
             return Ok(false);
         };
@@ -299,13 +286,6 @@ impl Successor {
         let late = old.read_from(old.length + old.added)?;
         file.write_all(&late)?;
         Seen::written(file, text)
-    }
-}
-
-impl Claim {
-    /// The file that somebody else made for the same session.
-    fn find(&self, dir: &Path) -> Option<PathBuf> {
-        Some(session_with_id(dir, &self.id, Path::new(&self.cwd))?.path)
     }
 }
 

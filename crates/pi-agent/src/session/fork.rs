@@ -2,19 +2,16 @@
 //!
 //! Owns: what is taken over, and how the new file begins. Never: touches the session it takes from.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::append::{Kept, line};
 use super::entry::{EntryBody, EntryKind};
 use super::header::{Header, check_session_id};
-use super::jsonl::Diagnostic;
 use super::load::{ATTEMPTS, busy};
 use super::storage::SessionStorage;
 use super::tree::EntryRef;
 use super::walk::text_of;
-use super::{FileStorage, Session, SessionError, read_error, write_error};
+use super::{Session, SessionError, read_error, write_error};
 use crate::message::AgentMessage;
 
 mod copy;
@@ -60,26 +57,14 @@ impl Session {
     /// Begins a session with the path to `point`. Entries keep their ids and bytes; labels are taken
     /// out of the path and given again, with their times, behind it.
     ///
-    /// The new session belongs to the same directory. Its file in `dir` is written at once, unless it
-    /// holds neither a user nor an assistant message: then it waits for one, as any new session. A
-    /// session in memory is forked in memory.
+    /// The new session belongs to the same directory. It is kept in what `storage` gives for its
+    /// header (`None`: in memory): at once, unless it holds neither a user nor an assistant message;
+    /// then from the first one on. See [`crate::session_dir::SessionDir::fork`] for a fork in a file.
     ///
     /// # Errors
-    /// There is no such entry, or no such user message; nothing is saved yet; the id is taken or
-    /// breaks the rule; the file cannot be written.
-    pub fn fork(&self, point: ForkPoint<'_>, dir: &Path, id: String) -> Result<Forked, ForkError> {
-        self.fork_into(point, id, |header| {
-            self.storage.as_ref()?;
-            Some(Box::new(FileStorage::in_dir(dir, header)))
-        })
-    }
-
-    /// Like [`Self::fork`], kept in what `storage` gives for the header of the new session; `None`:
-    /// in memory.
-    ///
-    /// # Errors
-    /// As for [`Self::fork`]. The id is taken when the storage holds anything.
-    pub fn fork_into(
+    /// There is no such entry, or no such user message; nothing is saved yet; the id breaks the rule;
+    /// the storage holds something, or cannot be written.
+    pub fn fork(
         &self,
         point: ForkPoint<'_>,
         id: String,
@@ -95,6 +80,24 @@ impl Session {
         Ok(Forked { session, text })
     }
 
+    /// Begins a session of `cwd` with every entry, all branches, of this one, which was read from
+    /// `source`. It is kept as that of [`Self::fork`].
+    ///
+    /// # Errors
+    /// The id breaks the rule; the storage holds something, or cannot be written.
+    pub(crate) fn fork_whole(
+        self,
+        source: &Path,
+        cwd: &Path,
+        id: String,
+        storage: impl FnOnce(&Header) -> Option<Box<dyn SessionStorage>>,
+    ) -> Result<Self, ForkError> {
+        let header = Header { version: self.header.version, ..Header::new(cwd, id, Some(source)) };
+        let copied = Copied::whole(&self);
+        drop(self);
+        begin(&header, copied, storage(&header))
+    }
+
     fn path_to_point(&self, point: ForkPoint<'_>) -> Option<(Vec<EntryRef<'_>>, Option<String>)> {
         match point {
             ForkPoint::Leaf => Some((self.branch(), None)),
@@ -106,50 +109,6 @@ impl Session {
             }
         }
     }
-}
-
-/// When the file of a fork is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ForkFile {
-    AtOnce,
-    /// With the next user or assistant message, so that nothing is left of a run that cannot begin.
-    WithNextMessage,
-}
-
-/// Begins a session of `cwd` with everything that is in a file, all branches. The file may be of an
-/// older version; it stays as it is. Lines that cannot be read are left out and reported.
-///
-/// # Errors
-/// The file is missing, empty or no session; the id is taken or breaks the rule; the new file cannot
-/// be written.
-pub fn fork_file(
-    source: &Path,
-    dir: &Path,
-    cwd: &Path,
-    id: String,
-    when: ForkFile,
-) -> Result<(Session, Vec<Diagnostic>), ForkError> {
-    let invalid = || ForkError::InvalidSource { path: source.to_owned() };
-    let bytes = match fs::read(source) {
-        Ok(bytes) if bytes.is_empty() => return Err(invalid()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(invalid()),
-        read => {
-            read.map_err(|error| SessionError::Read { path: source.to_owned(), source: error })?
-        }
-    };
-    let (old, mut diagnostics) = Session::from_bytes(bytes, cwd).map_err(|error| match error {
-        SessionError::NotASessionText => invalid(),
-        other => other.into(),
-    })?;
-    for diagnostic in &mut diagnostics {
-        diagnostic.path = Some(source.to_owned());
-    }
-    let header = Header { version: old.header.version, ..Header::new(cwd, id, Some(source)) };
-    let mut copied = Copied::whole(&old);
-    copied.starts_file &= when == ForkFile::AtOnce;
-    drop(old);
-    let storage = FileStorage::in_dir(dir, &header);
-    Ok((begin(&header, copied, Some(Box::new(storage)))?, diagnostics))
 }
 
 /// Makes the session, and has it kept if it is to be by now.
@@ -202,5 +161,7 @@ fn user_text(entry: EntryRef<'_>) -> Option<String> {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;

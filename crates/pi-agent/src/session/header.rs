@@ -56,7 +56,7 @@ impl Header {
     }
 
     /// Reads a line that should be a header.
-    pub(super) fn from_json(line: &str) -> Option<Self> {
+    pub(crate) fn from_json(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok().filter(|header: &Self| header.r#type == "session")
     }
 }

@@ -604,7 +604,7 @@ fn a_storage_that_cannot_be_reached_is_an_error_that_says_so() {
 fn of_two_sessions_begun_in_one_named_file_the_second_is_refused() {
     let dir = tempfile::tempdir().expect("temp dir");
     let path = dir.path().join("s.jsonl");
-    let begin = |id: &str| Session::create_at(path.clone(), cwd(), id.to_owned()).expect("session");
+    let begin = |id: &str| Session::create(&path, cwd(), id.to_owned()).expect("session");
     let (mut one, mut two) = (begin("one"), begin("two"));
     one.append(user("one")).expect("append");
     for _ in 0..2 {

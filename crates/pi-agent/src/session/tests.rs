@@ -24,7 +24,8 @@ impl Scratch {
     }
 
     fn create(&self) -> Session {
-        Session::create(self.0.path(), Path::new("/w"), new_session_id(), None).expect("session")
+        let path = self.path("s.jsonl");
+        Session::create(&path, Path::new("/w"), new_session_id()).expect("session")
     }
 }
 
@@ -225,8 +226,7 @@ fn an_empty_file_becomes_a_new_session() {
 fn a_named_file_that_is_not_there_is_made_when_needed() {
     let scratch = Scratch::new();
     let path = scratch.path("deep/er/x.jsonl");
-    let mut session =
-        Session::create_at(path.clone(), Path::new("/w"), new_session_id()).expect("session");
+    let mut session = Session::create(&path, Path::new("/w"), new_session_id()).expect("session");
     assert!(!path.exists());
     session.append(user("hi")).expect("append");
     assert_eq!(types(&path), ["session", "message"]);
@@ -309,7 +309,8 @@ fn rings_orphans_and_late_parents_are_walked_to_an_end() {
 fn a_failed_append_changes_nothing() {
     let scratch = Scratch::new();
     let dir = scratch.file("not-a-dir", "");
-    let mut session = Session::create(&dir, Path::new("/w"), "x".into(), None).expect("session");
+    let mut session =
+        Session::create(&dir.join("s.jsonl"), Path::new("/w"), "x".into()).expect("session");
     session.append(named("n")).expect("queued");
     session.append(user("hi")).expect_err("no folder to write in");
     assert_eq!(session.entries().count(), 1);

@@ -60,7 +60,7 @@ fn dig() -> Arc<dyn Tool> {
 pub(crate) fn converse(path: &Path) {
     let session = match Session::open(path, Path::new("/w")) {
         Ok((session, _)) => session,
-        Err(_) => Session::create_at(path.to_owned(), Path::new("/w"), "s".into()).expect("new"),
+        Err(_) => Session::create(path, Path::new("/w"), "s".into()).expect("new"),
     };
     let model = FauxProvider::default();
     model.always(|context| match context.messages.last() {
@@ -88,8 +88,7 @@ pub(crate) fn converse(path: &Path) {
 
 /// Role: adds entries until there is no more room.
 pub(crate) fn fill(path: &Path) {
-    let mut session =
-        Session::create_at(path.to_owned(), Path::new("/w"), "s".into()).expect("new");
+    let mut session = Session::create(path, Path::new("/w"), "s".into()).expect("new");
     for length in (1..).map(|round| 10 * round) {
         let Ok(entry) = session.append(user(&"x".repeat(length))) else { break };
         tell(&entry.id);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pi_agent::AgentMessage;
 use pi_agent::session::{EntryBody, FileStorage, Problem, Session, SessionStorage};
+use pi_agent::session_dir::SessionDir;
 use serde_json::Value;
 
 use crate::child::{Running, tell, wait_for_go};
@@ -85,8 +86,8 @@ pub(crate) fn open(path: &Path) {
 
 /// Role: starts the session with a certain id, and says something in it.
 pub(crate) fn create(dir: &Path) {
-    let mut session =
-        Session::create(dir, Path::new("/w"), "chosen".to_owned(), None).expect("session");
+    let sessions = SessionDir::Flat(dir.to_owned());
+    let mut session = sessions.create(Path::new("/w"), "chosen".to_owned(), None).expect("session");
     let name = EntryBody::SessionInfo { name: Some("N".to_owned()) };
     tell(&session.append(name).expect("append").id);
     wait_for_go();
@@ -121,7 +122,7 @@ fn scratch(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn started() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("temp dir");
     let path = dir.path().join("s.jsonl");
-    let session = Session::create_at(path.clone(), Path::new("/w"), "s".to_owned());
+    let session = Session::create(&path, Path::new("/w"), "s".to_owned());
     session.expect("session").append(user("start")).expect("append");
     (dir, path)
 }

@@ -379,7 +379,7 @@ proptest! {
         let dir = tempfile::tempdir().expect("temp dir");
         let file = dir.path().join("s.jsonl");
         let mut session =
-            Session::create_at(file.clone(), Path::new("/w"), "s".to_owned()).expect("session");
+            Session::create(&file, Path::new("/w"), "s".to_owned()).expect("session");
         for (number, step) in steps.iter().enumerate() {
             let ids: Vec<_> = session.entries().map(|entry| entry.id().to_owned()).collect();
             match step {

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead, Write};
 
-use pi_agent::session::Found;
+use pi_agent::session_dir::Found;
 
 use super::{complain, without_controls};
 use crate::cli::Terminals;

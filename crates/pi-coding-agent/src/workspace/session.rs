@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{
-    Diagnostic, ForkFile, Found, Session, SessionDir, fork_file, new_session_id,
-};
+use pi_agent::session::{Diagnostic, Session, new_session_id};
+use pi_agent::session_dir::{ForkFile, Found, SessionDir};
 
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
@@ -120,8 +119,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn create(&self, id: String) -> Result<Session, AppError> {
-        let folder = self.dir.for_cwd(self.cwd);
-        Session::create(&folder, self.cwd, id, None).map_err(|error| failed(&error))
+        self.dir.create(self.cwd, id, None).map_err(|error| failed(&error))
     }
 
     fn newest(&self) -> Result<Session, AppError> {
@@ -148,7 +146,7 @@ impl Place<'_> {
         let session = match self.named(text)? {
             Named::Path(path) if path.exists() => self.open_file(&path),
             Named::Path(path) => {
-                Session::create_at(path, self.cwd, new_session_id()).map_err(|error| failed(&error))
+                Session::create(&path, self.cwd, new_session_id()).map_err(|error| failed(&error))
             }
             Named::Id(found) if !found.is_here => return Ok(FoundSession::Elsewhere(found)),
             Named::Id(found) => self.open_file(&found.path),
@@ -162,11 +160,11 @@ impl Place<'_> {
             Named::Path(path) => path,
             Named::Id(found) => found.path,
         };
-        let folder = self.dir.for_cwd(self.cwd);
         let id = id.unwrap_or_else(new_session_id);
-        let (session, diagnostics) =
-            fork_file(&source, &folder, self.cwd, id, ForkFile::WithNextMessage)
-                .map_err(|error| failed(&error))?;
+        let (session, diagnostics) = self
+            .dir
+            .fork_file(&source, self.cwd, id, ForkFile::WithNextMessage)
+            .map_err(|error| failed(&error))?;
         self.tell(&diagnostics);
         Ok(session)
     }

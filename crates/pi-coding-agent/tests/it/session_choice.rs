@@ -110,8 +110,8 @@ async fn an_imported_session_that_names_no_directory_goes_on_in_this_one() {
     let rest = text.split_once('\n').unwrap().1;
     std::fs::write(&source, format!("{head}\n{rest}")).unwrap();
     let root = old.parent().unwrap().parent().unwrap().to_owned();
-    let dir = pi_agent::session::SessionDir::PerProject(root);
-    let copy = pi_agent::session::import(&source, &dir, &bed.scratch.ws()).unwrap();
+    let dir = pi_agent::session_dir::SessionDir::PerProject(root);
+    let copy = dir.import(&source, &bed.scratch.ws()).unwrap();
     assert_eq!(copy.parent(), old.parent());
     let id = head["id"].as_str().unwrap();
     for choice in [&["--session", copy.to_str().unwrap()][..], &["--session", id], &["-c"]] {

@@ -235,7 +235,7 @@ async fn what_could_not_be_written_is_written_first_later() {
     let dir = tempfile::tempdir().expect("temp dir");
     let folder = dir.path().join("sessions");
     fs::write(&folder, "in the way").expect("write");
-    let session = Session::create(&folder, Path::new("/w"), new_session_id(), None);
+    let session = Session::create(&folder.join("s.jsonl"), Path::new("/w"), new_session_id());
     let bed = Bed::on(session.expect("session"), dir, Plan::default(), [FauxTurn::text("2")]);
     let outcome = bed.prompt("one").await;
     assert_eq!(stop_of(&outcome), StopReason::Aborted, "nothing is asked that leaves no record");

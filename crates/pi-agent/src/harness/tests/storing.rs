@@ -66,7 +66,7 @@ fn bed_on_breaking_disk(plan: Plan) -> (Bed, Arc<AtomicBool>, Arc<AtomicBool>) {
     let header = Header::new(Path::new("/w"), new_session_id(), None);
     let (is_broken, breaks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let disk = Disk {
-        file: FileStorage::in_dir(dir.path(), &header),
+        file: FileStorage::new(dir.path().join("s.jsonl")),
         is_broken: Arc::clone(&is_broken),
         breaks_at_line_end: Arc::clone(&breaks),
     };

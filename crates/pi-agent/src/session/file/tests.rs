@@ -265,16 +265,16 @@ fn own_lines_that_were_added_are_not_carried_over() {
 }
 
 #[test]
-fn a_file_whose_claim_was_taken_over_is_not_made() {
-    let scratch = Scratch::new("");
-    let dir = scratch.path.parent().expect("folder");
-    let header = Header::new(Path::new("/w"), "x".into(), None);
-    let mut storage = FileStorage::in_dir(dir, &header);
-    let lock = FileLock::acquire(&dir.join("x")).expect("lock");
+fn a_file_whose_lock_was_taken_over_is_not_made() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let mut storage = FileStorage::new(dir.path().join("s.jsonl"));
+    let lock = FileLock::acquire(&dir.path().join("x")).expect("lock");
     fs::remove_dir(lock.dir()).expect("somebody takes it for one left behind");
-    assert!(!storage.publish_under(Some(&lock), b"a\n").expect("no error"));
+    assert!(!storage.publish(b"a\n", || lock.check().is_ok()).expect("no error"));
+    assert!(!storage.is_there());
     assert_eq!(storage.read().expect("read"), None);
     assert!(storage.replace(b"a\n").expect("the next try"));
+    assert!(storage.is_there());
 }
 
 #[test]
@@ -302,32 +302,6 @@ fn links_and_permissions_survive_a_replacement() {
     assert!(fs::symlink_metadata(&link).expect("metadata").is_symlink());
     assert_eq!(scratch.text(), "A\n");
     assert_eq!(fs::metadata(&scratch.path).expect("metadata").permissions().mode() & 0o777, 0o640);
-}
-
-#[test]
-fn of_two_files_for_one_session_the_second_becomes_the_first() {
-    let scratch = Scratch::new("");
-    let dir = scratch.path.parent().expect("folder");
-    let header = |time: &str, cwd: &str| {
-        let mut header = Header::new(Path::new(cwd), "x".into(), None);
-        header.timestamp = time.into();
-        header
-    };
-    let line = |header: &Header| serde_json::to_string(header).expect("JSON") + "\n";
-    let (one, two) = (header("1", "/w"), header("2", "/w"));
-    let mut first = FileStorage::in_dir(dir, &one);
-    let mut second = FileStorage::in_dir(dir, &two);
-    assert_ne!(first.path(), second.path());
-    assert!(first.replace(line(&one).as_bytes()).expect("made"));
-    assert!(!second.replace(line(&two).as_bytes()).expect("no error"));
-    assert_eq!(first.path(), second.path());
-    assert_eq!(second.read().expect("read"), Some(line(&one).into_bytes()));
-
-    // The same id for another directory is another session.
-    let elsewhere = header("3", "/elsewhere");
-    let mut third = FileStorage::in_dir(dir, &elsewhere);
-    assert!(third.replace(line(&elsewhere).as_bytes()).expect("made"));
-    assert_ne!(third.path(), first.path());
 }
 
 #[test]

@@ -1,147 +1,36 @@
-use pi_ai::InputBlock;
+use std::fs;
+
 use serde_json::{Value, json};
 
+use super::samples::*;
 use super::*;
-use crate::session::{MemoryStorage, Problem, new_session_id};
-
-/// A folder with one session in it.
-struct Bed {
-    dir: tempfile::TempDir,
-    source: PathBuf,
-    session: Session,
-}
+use crate::session::{FileStorage, MemoryStorage, new_session_id};
 
 impl Bed {
-    fn of(lines: &[Value]) -> Self {
-        let lines = lines.iter().map(|line| format!("{line}\n"));
-        Self::of_text(&(format!("{}\n", header()) + &lines.collect::<String>()))
-    }
-
-    fn of_text(text: &str) -> Self {
-        let dir = tempfile::tempdir().expect("temp dir");
-        let source = dir.path().join("source.jsonl");
-        fs::write(&source, text).expect("write");
-        let session = Session::open(&source, Path::new("/w")).expect("opens").0;
-        Self { dir, source, session }
-    }
-
     fn fork(&self, point: ForkPoint<'_>) -> Forked {
         let before = fs::read(&self.source).expect("read");
-        let forked = self.session.fork(point, &self.folder(), new_session_id()).expect("forks");
+        let forked = self.begin(&self.session, point, new_session_id()).expect("forks");
         assert_eq!(fs::read(&self.source).expect("read"), before, "the source stays as it is");
         forked
     }
 
-    fn folder(&self) -> PathBuf {
-        self.dir.path().join("forks")
+    /// A fork in a file named by its id.
+    fn begin(
+        &self,
+        session: &Session,
+        point: ForkPoint<'_>,
+        id: String,
+    ) -> Result<Forked, ForkError> {
+        session.fork(point, id, |header| {
+            let path = self.folder().join(format!("{}.jsonl", header.id));
+            Some(Box::new(FileStorage::new(path)))
+        })
     }
 
     fn files(&self) -> usize {
         let jsonl = |item: &fs::DirEntry| item.path().extension().is_some_and(|e| e == "jsonl");
         fs::read_dir(self.folder()).map_or(0, |dir| dir.flatten().filter(jsonl).count())
     }
-}
-
-fn header() -> Value {
-    json!({"type": "session", "version": 3, "id": "src", "timestamp": "2026-01-01T00:00:00.000Z",
-        "cwd": "/w", "custom": 1})
-}
-
-fn entry(kind: &str, id: &str, parent: &str, more: Value) -> Value {
-    let parent = Some(parent).filter(|parent| !parent.is_empty());
-    let timestamp = format!("2026-01-01T00:00:00.{:03}Z", id.bytes().map(u64::from).sum::<u64>());
-    let mut entry = json!({"type": kind, "id": id, "parentId": parent, "timestamp": timestamp});
-    let (Value::Object(fields), Value::Object(more)) = (&mut entry, more) else { panic!() };
-    fields.extend(more);
-    entry
-}
-
-fn message(role: &str, id: &str, parent: &str, text: &str) -> Value {
-    let content = json!([{"type": "text", "text": text}]);
-    entry(
-        "message",
-        id,
-        parent,
-        json!({"message": {"role": role, "content": content, "timestamp": 1}}),
-    )
-}
-
-fn label(id: &str, parent: &str, target: &str, text: &str) -> Value {
-    let label = Some(text).filter(|text| !text.is_empty());
-    entry("label", id, parent, json!({"targetId": target, "label": label}))
-}
-
-fn compaction(id: &str, parent: &str, first_kept: &str) -> Value {
-    let fields = json!({"summary": "s", "firstKeptEntryId": first_kept, "tokensBefore": 1});
-    entry("compaction", id, parent, fields)
-}
-
-/// Lines of a file, read as strictly as can be: ids are unique, parents stand before.
-fn strict(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("read");
-    assert!(text.ends_with('\n'), "{text:?}");
-    let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).expect(l)).collect();
-    assert_eq!(lines.iter().filter(|line| line["type"] == "session").count(), 1);
-    let mut ids = vec![Value::Null];
-    for line in &lines[1..] {
-        assert!(ids.contains(&line["parentId"]), "{line}");
-        assert!(!ids.contains(&line["id"]), "{line}");
-        ids.push(line["id"].clone());
-    }
-    lines
-}
-
-fn lines_of(session: &Session) -> Vec<Value> {
-    strict(session.path().expect("path"))
-}
-
-/// Ids, those of labels replaced by what they say of whom.
-fn ids(lines: &[Value]) -> Vec<String> {
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    let name = |line: &Value| match line["type"].as_str() {
-        Some("label") => format!("{}={}", text(&line["targetId"]), text(&line["label"])),
-        _ => text(&line["id"]),
-    };
-    lines[1..].iter().map(name).collect()
-}
-
-fn user(text: &str) -> EntryBody {
-    EntryBody::Message { message: AgentMessage::user(vec![InputBlock::text(text)], 1) }
-}
-
-/// Two branches: 6 to 10 was left for 11 and 12.
-fn two_branches() -> Vec<Value> {
-    vec![
-        entry("model_change", "01", "", json!({"provider": "p", "modelId": "m"})),
-        entry("thinking_level_change", "02", "01", json!({"thinkingLevel": "off"})),
-        message("system", "03", "02", ""),
-        message("user", "04", "03", "A"),
-        message("assistant", "05", "04", "a"),
-        message("user", "06", "05", "B"),
-        message("assistant", "07", "06", ""),
-        message("toolResult", "08", "07", "r"),
-        message("assistant", "09", "08", "b"),
-        entry("branch_summary", "0a", "05", json!({"fromId": "09", "summary": "s"})),
-        message("user", "0b", "0a", "C"),
-    ]
-}
-
-/// Labels given on two branches, changed, cleared, on the off branch and on a label.
-fn labelled() -> Vec<Value> {
-    vec![
-        message("user", "e1", "", "A"),
-        message("assistant", "e2", "e1", "a"),
-        label("l1", "e2", "e2", "second"),
-        label("l2", "l1", "e1", "first"),
-        message("user", "e3", "l2", "B"),
-        message("assistant", "x1", "l2", "off"),
-        label("l3", "x1", "e2", "second, changed elsewhere"),
-        label("l4", "l3", "x1", "on the other branch"),
-        label("l5", "l4", "e3", "cleared later"),
-        label("l6", "e3", "e3", ""),
-        label("l7", "l6", "l1", "on a label"),
-        message("assistant", "e4", "l7", "b"),
-    ]
 }
 
 #[test]
@@ -180,7 +69,7 @@ fn a_clone_has_the_active_branch() {
 fn the_header_is_new_and_names_the_source() {
     let bed = Bed::of(&two_branches());
     let id = new_session_id();
-    let forked = bed.session.fork(ForkPoint::Leaf, &bed.folder(), id.clone()).expect("forks");
+    let forked = bed.begin(&bed.session, ForkPoint::Leaf, id.clone()).expect("forks");
     let header = lines_of(&forked.session).swap_remove(0);
     let timestamp = header["timestamp"].as_str().expect("time");
     assert_eq!(
@@ -188,8 +77,6 @@ fn the_header_is_new_and_names_the_source() {
         json!({"type": "session", "version": 3, "id": id, "timestamp": timestamp, "cwd": "/w",
             "parentSession": bed.source})
     );
-    let path = forked.session.path().expect("path");
-    assert_eq!(path, bed.folder().join(crate::session::locate::file_name(timestamp, &id)));
 }
 
 #[test]
@@ -292,8 +179,8 @@ fn what_is_said_later_goes_to_the_new_file_only() {
     assert_eq!(lines_of(&forked).len(), 8);
     assert_eq!(fs::read(&bed.source).expect("read"), before);
     assert_eq!(bed.files(), 1);
-    let again = bed.session.fork(ForkPoint::Leaf, &bed.folder(), new_session_id()).expect("forks");
-    let grandchild = again.session.fork(ForkPoint::Leaf, &bed.folder(), new_session_id());
+    let again = bed.fork(ForkPoint::Leaf);
+    let grandchild = bed.begin(&again.session, ForkPoint::Leaf, new_session_id());
     let grandchild = grandchild.expect("forks a fork").session;
     let parent = again.session.path().expect("path").to_string_lossy().into_owned();
     assert_eq!(grandchild.header().parent_session, Some(parent));
@@ -309,7 +196,7 @@ fn only_entries_that_fit_can_be_named() {
         ForkPoint::Before(""),
         ForkPoint::At("nope"),
     ] {
-        let error = bed.session.fork(point, &bed.folder(), new_session_id()).expect_err("refused");
+        let error = bed.begin(&bed.session, point, new_session_id()).expect_err("refused");
         assert_eq!(error.to_string(), "Invalid entry ID for forking", "{point:?}");
     }
     assert_eq!(bed.files(), 0);
@@ -319,32 +206,12 @@ fn only_entries_that_fit_can_be_named() {
 fn a_session_that_is_not_saved_cannot_be_forked() {
     let dir = tempfile::tempdir().expect("temp dir");
     let mut session =
-        Session::create(dir.path(), Path::new("/w"), "x".into(), None).expect("session");
+        Session::create(&dir.path().join("s.jsonl"), Path::new("/w"), "x".into()).expect("session");
     session.append(EntryBody::SessionInfo { name: None }).expect("waits");
-    let fork = |point| session.fork(point, dir.path(), new_session_id());
+    let fork = |point| session.fork(point, new_session_id(), |_| None);
     assert!(matches!(fork(ForkPoint::Leaf), Err(ForkError::NotSaved)));
     let invalid = fork(ForkPoint::Before("nope"));
     assert!(matches!(invalid, Err(ForkError::InvalidEntry)), "{invalid:?}");
-}
-
-#[test]
-fn a_session_in_memory_is_forked_in_memory() {
-    let dir = tempfile::tempdir().expect("temp dir");
-    let mut session = Session::in_memory(Path::new("/w"), "x".into()).expect("session");
-    let fork = |session: &Session, point| {
-        session.fork(point, dir.path(), new_session_id()).expect("forks").session
-    };
-    assert_eq!(fork(&session, ForkPoint::Leaf).entries().count(), 0, "even with nothing in it");
-    let first = session.append(user("a")).expect("append");
-    session.append(user("b")).expect("append");
-    let mut clone = fork(&session, ForkPoint::Leaf);
-    assert_eq!((clone.path(), clone.is_saved()), (None, false));
-    assert_eq!(clone.header().parent_session, None);
-    assert_ne!(clone.id(), session.id());
-    clone.append(user("c")).expect("append");
-    assert_eq!((clone.entries().count(), session.entries().count()), (3, 2));
-    assert_eq!(fork(&session, ForkPoint::Before(&first.id)).entries().count(), 0);
-    assert_eq!(fs::read_dir(dir.path()).expect("dir").count(), 0);
 }
 
 #[test]
@@ -358,54 +225,12 @@ fn blocks_of_a_message_give_one_text() {
 }
 
 #[test]
-fn an_id_is_not_given_twice() {
-    let bed = Bed::of(&two_branches());
-    let fork = || bed.session.fork(ForkPoint::Leaf, &bed.folder(), "mine".into());
-    let first = fork().expect("forks");
-    let before = fs::read(first.session.path().expect("path")).expect("read");
-    let error = fork().expect_err("refused");
-    assert_eq!(error.to_string(), "Session already exists with id 'mine'");
-    assert_eq!(fs::read(first.session.path().expect("path")).expect("read"), before);
-    let invalid = bed.session.fork(ForkPoint::Leaf, &bed.folder(), "-".into());
-    assert!(matches!(invalid, Err(ForkError::Session(SessionError::InvalidId(_)))));
-}
-
-#[test]
-fn an_id_is_taken_whatever_its_file_is_called_and_whether_the_fork_waits_or_not() {
-    let bed = Bed::of(&two_branches());
-    let taken = json!({"type": "session", "version": 3, "id": "taken", "cwd": "/w"});
-    fs::create_dir_all(bed.folder()).expect("folder");
-    for name in ["backup.jsonl", "2026-01-01T00-00-00-000Z_taken.jsonl"] {
-        let path = bed.folder().join(name);
-        fs::write(&path, format!("{taken}\n")).expect("write");
-        for point in [ForkPoint::Leaf, ForkPoint::Before("04")] {
-            let error = bed.session.fork(point, &bed.folder(), "taken".into());
-            assert!(matches!(error, Err(ForkError::Exists { .. })), "{name} {point:?}: {error:?}");
-        }
-        let error = fork_file(
-            &bed.source,
-            &bed.folder(),
-            Path::new("/w"),
-            "taken".into(),
-            ForkFile::AtOnce,
-        );
-        assert!(matches!(error, Err(ForkError::Exists { .. })), "{name}: {error:?}");
-        let elsewhere = Path::new("/elsewhere");
-        let (other, _) =
-            fork_file(&bed.source, &bed.folder(), elsewhere, "taken".into(), ForkFile::AtOnce)
-                .expect("forks");
-        fs::remove_file(other.path().expect("path")).expect("remove");
-        fs::remove_file(path).expect("remove");
-    }
-}
-
-#[test]
 fn a_fork_is_kept_where_somebody_says() {
     let bed = Bed::of(&two_branches());
     let memory = MemoryStorage::default();
     let fork = |point| {
         let kept = memory.clone();
-        bed.session.fork_into(point, "mine".into(), move |header| {
+        bed.session.fork(point, "mine".into(), move |header| {
             assert_eq!(header.id, "mine");
             Some(Box::new(kept))
         })
@@ -422,104 +247,8 @@ fn a_fork_is_kept_where_somebody_says() {
     for point in [ForkPoint::Leaf, ForkPoint::Before("04")] {
         assert!(matches!(fork(point), Err(ForkError::Exists { .. })));
     }
-    let nowhere = bed.session.fork_into(ForkPoint::Leaf, "mine".into(), |_| None).expect("forks");
+    let nowhere = bed.session.fork(ForkPoint::Leaf, "mine".into(), |_| None).expect("forks");
     assert!(!nowhere.session.is_saved());
-}
-
-#[test]
-fn bytes_that_are_not_utf_8_are_told_of_when_they_are_copied() {
-    let bed = Bed::of(&two_branches());
-    let mut bytes = fs::read(&bed.source).expect("read");
-    bytes.extend_from_slice(b"{\"type\":\"label\",\"id\":\"x\",\"label\":\"\xff\"}\n");
-    fs::write(&bed.source, bytes).expect("write");
-    let (_, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
-            .expect("forks");
-    let [problem] = &problems[..] else { panic!("{problems:?}") };
-    assert_eq!((&problem.problem, problem.path.as_ref()), (&Problem::NotUtf8, Some(&bed.source)));
-}
-
-#[test]
-fn a_whole_file_is_forked_with_all_its_branches_to_another_directory() {
-    let bed = Bed::of(&labelled());
-    let before = fs::read_to_string(&bed.source).expect("read");
-    let id = "whole".to_owned();
-    let (session, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/elsewhere"), id, ForkFile::AtOnce)
-            .expect("forks");
-    assert_eq!(problems, []);
-    let text = fs::read_to_string(session.path().expect("path")).expect("read");
-    let (head, rest) = text.split_once('\n').expect("lines");
-    assert_eq!(rest, before.split_once('\n').expect("lines").1, "every line below the header");
-    let head: Value = serde_json::from_str(head).expect("JSON");
-    assert_eq!(head["parentSession"], json!(bed.source));
-    assert_eq!((&head["cwd"], &head["id"]), (&json!("/elsewhere"), &json!("whole")));
-    assert_eq!(head.get("custom"), None);
-    assert_eq!(session.leaf().expect("leaf").id(), "e4");
-    assert_eq!(fs::read_to_string(&bed.source).expect("read"), before);
-}
-
-#[test]
-fn a_whole_file_of_an_old_version_is_brought_up_to_date_in_the_copy_only() {
-    let dir = tempfile::tempdir().expect("temp dir");
-    let source = dir.path().join("old.jsonl");
-    let old = concat!(
-        r#"{"type":"session","id":"old","timestamp":"t","cwd":"/w","provider":"p"}"#,
-        "\n",
-        r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"old"}}"#,
-        "\n",
-    );
-    fs::write(&source, old).expect("write");
-    let folder = dir.path().join("forks");
-    let (session, _) =
-        fork_file(&source, &folder, Path::new("/w"), new_session_id(), ForkFile::AtOnce)
-            .expect("forks");
-    let lines = lines_of(&session);
-    assert_eq!((lines.len(), &lines[0]["version"]), (2, &json!(3)));
-    assert_eq!(fs::read_to_string(&source).expect("read"), old);
-}
-
-#[test]
-fn a_whole_file_with_damage_is_forked_without_it() {
-    let whole: String =
-        two_branches().iter().take(5).map(|line| format!("{line}\nnot json\n\n")).collect();
-    let bed = Bed::of_text(&format!("{}\n{whole}{{\"type\":\"mess", header()));
-    let (session, problems) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
-            .expect("forks");
-    assert_eq!(lines_of(&session).len(), 6);
-    assert_eq!(problems.len(), 11);
-    assert!(problems.iter().all(|problem| problem.path.as_deref() == Some(&bed.source)));
-}
-
-#[test]
-fn a_whole_file_without_a_message_waits_for_one() {
-    let bed = Bed::of(&two_branches()[..2]);
-    let (session, _) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), new_session_id(), ForkFile::AtOnce)
-            .expect("forks");
-    assert_eq!((session.entries().count(), session.is_saved(), bed.files()), (2, false, 0));
-}
-
-#[test]
-fn what_is_no_session_cannot_be_forked() {
-    let dir = tempfile::tempdir().expect("temp dir");
-    for (name, text) in
-        [("none", None), ("empty", Some("")), ("junk", Some("hi\n")), ("other", Some("{}\n"))]
-    {
-        let path = dir.path().join(name);
-        if let Some(text) = text {
-            fs::write(&path, text).expect("write");
-        }
-        let error =
-            fork_file(&path, dir.path(), Path::new("/w"), new_session_id(), ForkFile::AtOnce);
-        let expected =
-            format!("Cannot fork: source session file is empty or invalid: {}", path.display());
-        assert_eq!(error.expect_err("refused").to_string(), expected);
-    }
-    let folder =
-        fork_file(dir.path(), dir.path(), Path::new("/w"), new_session_id(), ForkFile::AtOnce);
-    assert!(matches!(folder, Err(ForkError::Session(SessionError::Read { .. }))), "{folder:?}");
 }
 
 /// Clone and fork of the original, entry by entry.
@@ -595,23 +324,4 @@ mod any_tree {
             }
         }
     }
-}
-
-#[test]
-fn a_whole_fork_may_wait_for_its_next_message() {
-    let asked = json!({"type": "message", "id": "a", "parentId": null, "timestamp": "",
-        "message": {"role": "user", "content": "hi", "timestamp": 1}});
-    let bed = Bed::of(&[asked]);
-    let when = ForkFile::WithNextMessage;
-    let (mut fork, _) =
-        fork_file(&bed.source, &bed.folder(), Path::new("/w"), "later".into(), when)
-            .expect("forks");
-    assert!(!fork.is_saved() && !fork.path().expect("path").exists());
-    let count = fork.entries().count();
-    let message = AgentMessage::user(vec![InputBlock::text("go on")], 1);
-    fork.append(EntryBody::Message { message }).expect("append");
-    let (again, problems) =
-        Session::open(fork.path().expect("path"), Path::new("/w")).expect("opens");
-    assert_eq!((again.entries().count(), problems.len()), (count + 1, 0));
-    assert_eq!(again.header(), fork.header());
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pi_agent::session::{ForkPoint, new_session_id};
+use pi_agent::session_dir::SessionDir;
 use serde_json::{Value, json};
 
 use super::bed::{Pair, SIDES, SMALL, lines};
@@ -30,7 +31,8 @@ async fn their_fork(pair: &Pair, file: &Path, command: Value) -> PathBuf {
 
 /// Our fork of the same, in the same folder.
 fn our_fork(pair: &Pair, file: &Path, point: ForkPoint<'_>) -> PathBuf {
-    let forked = pair.open(file).fork(point, file.parent().unwrap(), new_session_id()).unwrap();
+    let sessions = SessionDir::Flat(file.parent().unwrap().to_owned());
+    let forked = sessions.fork(&pair.open(file), point, new_session_id()).unwrap();
     forked.session.path().unwrap().to_owned()
 }
 

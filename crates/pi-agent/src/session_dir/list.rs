@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use super::SessionDir;
 use super::folder::{Candidate, candidates};
-use super::locate::{Directory, SessionDir};
+use super::locate::Directory;
 
 mod scan;
 mod title;

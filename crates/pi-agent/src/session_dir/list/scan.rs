@@ -14,9 +14,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::SessionInfo;
-use crate::session::folder::Candidate;
-use crate::session::header::Header;
-use crate::session::locate::next_header;
+use crate::session::Header;
+use crate::session_dir::folder::Candidate;
+use crate::session_dir::locate::next_header;
 
 /// Bytes read from a file at once.
 const CHUNK: usize = 64 * 1024;

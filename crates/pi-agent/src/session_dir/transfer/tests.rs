@@ -1,7 +1,7 @@
 use std::fs;
 
 use super::*;
-use crate::session::{SessionInfo, delete, rename};
+use crate::session_dir::{SessionInfo, delete, rename};
 
 /// Folders of sessions, and a place outside.
 struct Bed {
@@ -24,7 +24,7 @@ impl Bed {
     }
 
     fn import(&self, source: &Path) -> Result<PathBuf, TransferError> {
-        import(source, &self.sessions, Path::new("/here"))
+        self.sessions.import(source, Path::new("/here"))
     }
 
     fn folder(&self, cwd: &str) -> PathBuf {
@@ -62,8 +62,8 @@ fn open(path: &Path) -> Session {
 
 fn info(bed: &Bed) -> Vec<SessionInfo> {
     use std::sync::atomic::AtomicBool;
-    let options = crate::session::ListOptions { threads: 1, with_text: false };
-    bed.sessions.list(crate::session::Scope::All, options, &AtomicBool::new(false), |_| {})
+    let options = crate::session_dir::ListOptions { threads: 1, with_text: false };
+    bed.sessions.list(crate::session_dir::Scope::All, options, &AtomicBool::new(false), |_| {})
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_export_has_the_active_branch_and_the_time_it_was_made() {
     let bed = Bed::new();
     let session = open(&bed.put("s.jsonl", &two_branches()));
     let target = bed.dir.path().join("out/x.jsonl");
-    session.export_jsonl(&target).expect("exported");
+    export(&session, &target).expect("exported");
     let text = fs::read_to_string(&target).expect("read");
     let (head, rest) = text.split_once('\n').expect("lines");
     let expected = [
@@ -180,7 +180,7 @@ fn an_import_keeps_every_byte_and_an_export_the_fields_of_the_header() {
     assert_eq!(fs::read(&copy).expect("read"), bytes);
     assert_eq!(bed.import(&source).expect("again"), copy, "compared byte by byte");
     let target = bed.dir.path().join("x.jsonl");
-    open(&copy).export_jsonl(&target).expect("exported");
+    export(&open(&copy), &target).expect("exported");
     assert!(fs::read_to_string(&target).expect("read").contains(r#","provider":"p"}"#));
 }
 
@@ -189,7 +189,7 @@ fn an_export_comes_back_by_import() {
     let bed = Bed::new();
     let session = open(&bed.put("s.jsonl", &two_branches()));
     let target = bed.dir.path().join("x.jsonl");
-    session.export_jsonl(&target).expect("exported");
+    export(&session, &target).expect("exported");
     let again = open(&bed.import(&target).expect("imported"));
     assert_eq!((again.id(), again.cwd()), (session.id(), session.cwd()));
     assert_eq!(again.context().messages, session.context().messages);
@@ -206,12 +206,12 @@ fn an_export_replaces_what_was_there_but_never_the_session_itself() {
     let own = bed.put("s.jsonl", &two_branches());
     let session = open(&own);
     let target = bed.put("x.jsonl", "old\n");
-    session.export_jsonl(&target).expect("exported");
+    export(&session, &target).expect("exported");
     assert!(fs::read_to_string(&target).expect("read").starts_with("{\"type\":\"session\""));
     let crooked = bed.dir.path().join("sub/../s.jsonl");
     fs::create_dir(bed.dir.path().join("sub")).expect("folder");
     for path in [&own, &crooked] {
-        assert!(matches!(session.export_jsonl(path), Err(TransferError::OwnFile { .. })));
+        assert!(matches!(export(&session, path), Err(TransferError::OwnFile { .. })));
     }
     assert_eq!(fs::read_to_string(own).expect("read"), two_branches());
 }
@@ -221,12 +221,12 @@ fn a_session_in_memory_can_be_exported_and_an_empty_one_cannot() {
     let bed = Bed::new();
     let target = bed.dir.path().join("x.jsonl");
     let empty = Session::in_memory(Path::new("/w"), "m".into()).expect("session");
-    let error = empty.export_jsonl(&target).expect_err("refused");
+    let error = export(&empty, &target).expect_err("refused");
     assert_eq!(error.to_string(), "Nothing to export yet - start a conversation first");
     let (session, _) = Session::from_text(two_branches(), Path::new("/w")).expect("reads");
-    session.export_jsonl(&target).expect("exported");
+    export(&session, &target).expect("exported");
     assert_eq!(open(&target).entries().count(), 3);
-    let error = session.export_jsonl(bed.dir.path()).expect_err("a folder");
+    let error = export(&session, bed.dir.path()).expect_err("a folder");
     assert!(error.to_string().starts_with("Cannot write session file "), "{error}");
 }
 
@@ -243,7 +243,7 @@ fn sessions_exported_at_once_do_not_mix() {
                     message("user", "a", "null")
                 );
                 let (session, _) = Session::from_text(text, Path::new("/w")).expect("reads");
-                session.export_jsonl(&dir.join(format!("{index}.jsonl"))).expect("exported");
+                export(&session, &dir.join(format!("{index}.jsonl"))).expect("exported");
             });
         }
     });
@@ -285,7 +285,7 @@ mod deleting {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::session::{DeleteError, Deleted};
+    use crate::session_dir::{DeleteError, Deleted};
 
     /// A folder with a command `trash` that does this.
     fn command(bed: &Bed, script: &str) -> PathBuf {

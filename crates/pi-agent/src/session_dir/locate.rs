@@ -1,4 +1,4 @@
-//! Where session files lie, what they are called, and finding one again.
+//! Finding a session file again: the newest, or one by its id.
 //!
 //! Reads no more of a file than its head.
 
@@ -6,20 +6,12 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::folder::{Candidate, candidates, candidates_that, folders};
-use super::header::Header;
+use super::SessionDir;
+use super::folder::{Candidate, candidates, candidates_that};
+use crate::session::Header;
 
 /// Most bytes looked at in search of a header.
 const HEADER_LIMIT: u64 = 64 * 1024;
-
-/// A place sessions are kept in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SessionDir {
-    /// One folder per working directory below this root.
-    PerProject(PathBuf),
-    /// All files in this one folder, as the user chose it.
-    Flat(PathBuf),
-}
 
 /// A session file that fits what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,22 +39,6 @@ pub(super) struct Directory<'a> {
 }
 
 impl SessionDir {
-    /// The folder that new sessions of `cwd` go to.
-    pub fn for_cwd(&self, cwd: &Path) -> PathBuf {
-        match self {
-            Self::PerProject(root) => root.join(encode_cwd(cwd)),
-            Self::Flat(dir) => dir.clone(),
-        }
-    }
-
-    /// The folders sessions lie in, each once even when links lead to it too.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
-        match self {
-            Self::PerProject(root) => folders(root),
-            Self::Flat(dir) => vec![dir.clone()],
-        }
-    }
-
     /// The session of `cwd` whose file was touched last. Heads are read newest first, up to the
     /// first that fits.
     pub fn newest(&self, cwd: &Path) -> Newest {
@@ -140,7 +116,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-pub(super) fn is_same_path(a: &Path, b: &Path, ignores_case: bool) -> bool {
+fn is_same_path(a: &Path, b: &Path, ignores_case: bool) -> bool {
     a == b || ignores_case && a.as_os_str().eq_ignore_ascii_case(b)
 }
 
@@ -163,20 +139,7 @@ pub(super) fn next_header(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Opti
     }
 }
 
-/// The folder name of a working directory: `/home/u/a b` gives `--home-u-a b--`. Several
-/// directories may share one name, so the header decides.
-pub(super) fn encode_cwd(cwd: &Path) -> String {
-    let text = cwd.to_string_lossy();
-    let inner = text.strip_prefix(['/', '\\']).unwrap_or(&text);
-    format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
-}
-
-/// The file name of a session: creation time with `-` for `:` and `.`, `_`, id.
-pub(super) fn file_name(timestamp: &str, id: &str) -> String {
-    format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"))
-}
-
-/// The id in a name as [`file_name`] makes it, perhaps with more behind it.
+/// The id in a name as [`super::new_file::file_name`] makes it, perhaps with more behind it.
 fn id_in_name(path: &Path) -> Option<&str> {
     let (time, id) = path.file_stem()?.to_str()?.split_once('_')?;
     let pattern = "0000-00-00T00-00-00-000Z";
@@ -186,3 +149,6 @@ fn id_in_name(path: &Path) -> Option<&str> {
     };
     (time.len() == pattern.len() && time.chars().zip(pattern.chars()).all(fits)).then_some(id)
 }
+
+#[cfg(test)]
+mod tests;

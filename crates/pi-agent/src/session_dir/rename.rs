@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use super::entry::EntryBody;
-use super::header::clean_name;
 use super::locate::read_header;
-use super::{Session, SessionError};
+use crate::session::{EntryBody, Session, SessionError, clean_name};
 
 /// Gives the session in a file another name; a blank one clears it. When it was last active does not
 /// change by that.

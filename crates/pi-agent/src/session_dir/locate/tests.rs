@@ -1,8 +1,6 @@
-use std::fs;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::locate::{Found, Newest, SessionDir, encode_cwd, file_name, is_same_path, read_header};
+use super::*;
 
 /// Writes a session file that was touched `age` seconds before now.
 fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
@@ -11,30 +9,11 @@ fn put(dir: &Path, name: &str, id: &str, cwd: &Path, age: u64) {
     let path = dir.join(name);
     fs::write(&path, format!("{header}\n")).expect("write");
     let time = SystemTime::now() - Duration::from_secs(age);
-    fs::File::options().append(true).open(path).expect("open").set_modified(time).expect("mtime");
+    File::options().append(true).open(path).expect("open").set_modified(time).expect("mtime");
 }
 
 fn newest(dirs: &SessionDir, cwd: &Path) -> Option<Found> {
     dirs.newest(cwd).found
-}
-
-#[test]
-fn directories_are_encoded_by_dropping_one_separator() {
-    let cases = [
-        ("/tmp/we ird:dir/ü", "--tmp-we ird-dir-ü--"),
-        ("/home/u/proj", "--home-u-proj--"),
-        ("//x", "---x--"),
-        (r"C:\Users\u", "--C--Users-u--"),
-        ("/", "----"),
-    ];
-    for (cwd, expected) in cases {
-        assert_eq!(encode_cwd(Path::new(cwd)), expected, "{cwd}");
-    }
-}
-
-#[test]
-fn files_are_named_by_time_and_id() {
-    assert_eq!(file_name("2026-11-30T16:56:06.682Z", "abc"), "2026-11-30T16-56-06-682Z_abc.jsonl");
 }
 
 #[test]
@@ -68,7 +47,7 @@ fn damaged_sessions_newer_than_the_one_found_are_named() {
         put(&folder, name, "x", here, age);
         let time = fs::metadata(folder.join(name)).expect("file").modified().expect("mtime");
         fs::write(folder.join(name), "{\"type\":\"session\",\"id\nand then\n").expect("write");
-        let file = fs::File::options().append(true).open(folder.join(name)).expect("open");
+        let file = File::options().append(true).open(folder.join(name)).expect("open");
         file.set_modified(time).expect("mtime");
     }
     let newest = dirs.newest(here);
@@ -88,7 +67,7 @@ fn no_more_heads_are_read_than_needed() {
     put(&dirs.for_cwd(here), "2026-01-02T03-04-05-006Z_c.jsonl", "c", here, 0);
     let newest = dirs.newest(here);
     assert_eq!(newest.found.expect("found").header.id, "c");
-    assert_eq!(newest.damaged, [] as [std::path::PathBuf; 0]);
+    assert_eq!(newest.damaged, [] as [PathBuf; 0]);
 }
 
 #[test]

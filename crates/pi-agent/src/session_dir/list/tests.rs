@@ -7,7 +7,7 @@ use super::*;
 
 impl SessionInfo {
     /// A session nobody said anything in.
-    pub(in crate::session) fn sample(path: &str, modified: i64) -> Self {
+    pub(in crate::session_dir) fn sample(path: &str, modified: i64) -> Self {
         Self {
             path: path.into(),
             id: String::new(),
