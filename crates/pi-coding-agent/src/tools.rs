@@ -16,6 +16,7 @@ use tokio::task::JoinError;
 mod arguments;
 pub mod bash;
 pub mod edit;
+pub mod encoding;
 #[cfg(test)]
 mod environment_tests;
 pub mod image;

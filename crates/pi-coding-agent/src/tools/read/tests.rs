@@ -150,6 +150,62 @@ async fn a_line_over_the_limit_gives_its_size_and_a_way_to_read_it() {
 }
 
 #[tokio::test]
+async fn utf16_is_read_as_text_and_counted_as_text() {
+    use crate::tools::encoding::{ByteOrder, tests::utf16};
+    let bed = Bed::new();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        bed.put("f", utf16("\u{e9}n\r\n\u{1f600}\nlast", order));
+        let page = bed.text("read", json!({"path": "f", "offset": 2, "limit": 1})).await;
+        assert_eq!(page, "\u{1f600}\n\n[1 more lines in file. Use offset=3 to continue.]");
+        assert_eq!(bed.text("read", json!({"path": "f"})).await, "\u{e9}n\r\n\u{1f600}\nlast");
+        bed.put("long", utf16(&numbered(100_000), order));
+        let output = bed.call("read", json!({"path": "long", "offset": 90_000})).await.unwrap();
+        let text = text_of(&output);
+        assert!(text.starts_with("90000\n90001\n"), "{text}");
+        assert!(text.ends_with(
+            "\n91999\n\n[Showing lines 90000-91999 of 100001. Use offset=92000 to continue.]"
+        ));
+        let truncation = &output.details.unwrap()["truncation"];
+        assert_eq!(truncation["totalBytes"], 6 * 10_000 + 7);
+        bed.put("line", utf16(&"\u{e9}".repeat(30_000), order));
+        assert_eq!(
+            bed.text("read", json!({"path": "line"})).await,
+            "[Line 1 is 58.6KB, exceeds 50.0KB limit. \
+             Use bash: iconv -f UTF-16 -t UTF-8 line | sed -n '1p' | head -c 51200]"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_counts_as_it_is_shown() {
+    let bed = Bed::new();
+    bed.put("short", [0xff; 20_000]);
+    assert_eq!(
+        bed.text("read", json!({"path": "short"})).await,
+        "[Line 1 is 58.6KB, exceeds 50.0KB limit. Use bash: sed -n '1p' short | head -c 51200]"
+    );
+    bed.put("lines", b"\xff\xff\n".repeat(300_000));
+    let output = bed.call("read", json!({"path": "lines"})).await.unwrap();
+    let truncation = &output.details.unwrap()["truncation"];
+    assert_eq!(
+        (&truncation["totalLines"], &truncation["totalBytes"]),
+        (&json!(300_000), &json!(2_100_000))
+    );
+}
+
+#[tokio::test]
+async fn a_huge_image_file_is_refused_before_it_is_read() {
+    let bed = Bed::new();
+    bed.put("huge.png", image::tests::png(4, 2));
+    let file = std::fs::File::options().write(true).open(bed.path("huge.png")).unwrap();
+    file.set_len(10 << 30).unwrap();
+    let output = bed.call("read", json!({"path": "huge.png"})).await.unwrap();
+    let note = "Read image file [image/png]\n[Image omitted: the file is 10240.0MB, and at most \
+                64.0MB are read. Use bash to make a smaller copy.]";
+    assert_eq!((text_of(&output).as_str(), output.content.len()), (note, 1));
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_an_error_that_names_it() {
     let bed = Bed::new();
     bed.put("file", "x");
