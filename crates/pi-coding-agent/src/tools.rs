@@ -128,13 +128,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
 }
 
-/// Runs `work` to its end even if nobody waits any more.
-async fn to_the_end<T: Send + 'static>(
-    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
-) -> Result<T, ToolError> {
-    tokio::spawn(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
-}
-
 fn crashed(broken: &JoinError) -> ToolError {
     ToolError::new(format!("The tool failed: {broken}"))
 }
