@@ -19,6 +19,8 @@ pub mod edit;
 pub mod encoding;
 #[cfg(test)]
 mod environment_tests;
+#[cfg(test)]
+mod fault_tests;
 pub mod image;
 pub mod mutation_queue;
 pub mod output;
