@@ -249,4 +249,6 @@ fn spliced(bytes: &[u8], file: &FileText<'_>, splices: &[Splice]) -> Vec<u8> {
 }
 
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;

@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::tools::encoding::{ByteOrder, tests::utf16};
 use crate::tools::testing::{Bed, text_of};
 
 fn numbered(lines: usize) -> String {
@@ -38,6 +40,13 @@ async fn pages_are_cut_by_offset_and_limit() {
         (json!({"path": "nl", "offset": 0, "limit": 1}), more("a", 3, 2)),
         (json!({"path": "nl", "offset": -3, "limit": 1}), more("a", 3, 2)),
         (json!({"path": "nl", "offset": 2.9}), "b\nc\n".to_owned()),
+        // What is no whole number counts as the whole one below, less than nothing as nothing.
+        (json!({"path": "nl", "offset": 2.2, "limit": 1}), more("b", 2, 3)),
+        (json!({"path": "nl", "offset": 2.5, "limit": 1.5}), more("b\nc", 1, 4)),
+        (json!({"path": "nl", "limit": 2.7}), more("a\nb", 2, 3)),
+        (json!({"path": "nl", "limit": 0.5}), more("", 4, 1)),
+        (json!({"path": "nl", "limit": -2}), more("", 4, 1)),
+        (json!({"path": "nl", "offset": 4.5}), String::new()),
         (json!({"path": "nl", "offset": "2", "limit": "1"}), more("b", 2, 3)),
         (json!({"path": "nl", "offset": null, "limit": null}), "a\nb\nc\n".to_owned()),
         (json!({"path": "empty"}), String::new()),
@@ -151,7 +160,6 @@ async fn a_line_over_the_limit_gives_its_size_and_a_way_to_read_it() {
 
 #[tokio::test]
 async fn utf16_is_read_as_text_and_counted_as_text() {
-    use crate::tools::encoding::{ByteOrder, tests::utf16};
     let bed = Bed::new();
     for order in [ByteOrder::Little, ByteOrder::Big] {
         bed.put("f", utf16("\u{e9}n\r\n\u{1f600}\nlast", order));
@@ -313,4 +321,61 @@ async fn an_image_that_cannot_be_decoded_is_left_out() {
     bed.session.auto_resize = false;
     let output = bed.call("read", json!({"path": "b.jpg"})).await.unwrap();
     assert_eq!(output.content.len(), 2);
+}
+
+/// A file read page by page, as its notices say.
+async fn read_on(bed: &Bed, limit: Option<u64>) -> String {
+    let (mut pages, mut offset) = (Vec::new(), 1);
+    loop {
+        let arguments = json!({"path": "f", "offset": offset, "limit": limit});
+        let text = bed.text("read", arguments).await;
+        let Some((page, notice)) = text.split_once("\n\n[") else {
+            pages.push(text);
+            return pages.join("\n");
+        };
+        let (_, next) = notice.split_once("Use offset=").unwrap();
+        let next = next.split(' ').next().unwrap().parse().unwrap();
+        assert!(next > offset, "{notice}");
+        pages.push(page.to_owned());
+        offset = next;
+    }
+}
+
+/// Lines of a few characters, or of some kilobytes, of one to four bytes each.
+fn lines() -> impl Strategy<Value = Vec<String>> {
+    let character = prop::sample::select(vec!["a", "\u{e9}", "\u{20ac}", "\u{1f600}", "\r", " "]);
+    let length = prop_oneof![20 => 0_usize..6, 1 => 1000_usize..9000];
+    let line = (character, length).prop_map(|(character, length)| character.repeat(length));
+    prop_oneof![
+        4 => prop::collection::vec(line.clone(), 1..60),
+        1 => prop::collection::vec(line, 1..4).prop_map(|lines| {
+            lines.iter().cycle().take(lines.len() * 1500).cloned().collect()
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_put_together_are_the_file(
+        lines in lines(),
+        limit in prop::option::of(1_u64..3000),
+        encoding in 0..4,
+    ) {
+        // Few pages for many lines: every page reads the file to its end.
+        let fewest = u64::try_from(lines.len() / 20).unwrap();
+        let limit = limit.map(|limit| limit.max(fewest));
+        let text = lines.join("\n");
+        let bed = Bed::new();
+        match encoding {
+            0 => bed.put("f", utf16(&text, ByteOrder::Little)),
+            1 => bed.put("f", utf16(&text, ByteOrder::Big)),
+            2 => bed.put("f", [text.as_bytes(), b"\xff\xe2\x82\n\xf0"].concat()),
+            _ => bed.put("f", &text),
+        }
+        let want = if encoding == 2 { format!("{text}\u{fffd}\u{fffd}\n\u{fffd}") } else { text };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        prop_assert_eq!(runtime.block_on(read_on(&bed, limit)), want);
+    }
 }
