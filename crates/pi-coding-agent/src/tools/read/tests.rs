@@ -341,17 +341,18 @@ async fn read_on(bed: &Bed, limit: Option<u64>) -> String {
     }
 }
 
-/// Lines of a few characters, or of some kilobytes, of one to four bytes each.
+/// Lines of characters of one to four bytes: some that are short or have kilobytes, or thousands of
+/// short ones.
 fn lines() -> impl Strategy<Value = Vec<String>> {
-    let character = prop::sample::select(vec!["a", "\u{e9}", "\u{20ac}", "\u{1f600}", "\r", " "]);
-    let length = prop_oneof![20 => 0_usize..6, 1 => 1000_usize..9000];
-    let line = (character, length).prop_map(|(character, length)| character.repeat(length));
-    prop_oneof![
-        4 => prop::collection::vec(line.clone(), 1..60),
-        1 => prop::collection::vec(line, 1..4).prop_map(|lines| {
-            lines.iter().cycle().take(lines.len() * 1500).cloned().collect()
-        }),
-    ]
+    let line = |length| {
+        let character =
+            prop::sample::select(vec!["a", "\u{e9}", "\u{20ac}", "\u{1f600}", "\r", " "]);
+        (character, length).prop_map(|(character, length): (&str, usize)| character.repeat(length))
+    };
+    let mixed = prop_oneof![20 => line(0..6_usize), 1 => line(1000..9000_usize)];
+    let many = prop::collection::vec(line(0..6_usize), 1..4)
+        .prop_map(|lines| lines.iter().cycle().take(lines.len() * 1500).cloned().collect());
+    prop_oneof![4 => prop::collection::vec(mixed, 1..60), 1 => many]
 }
 
 proptest! {
