@@ -10,6 +10,7 @@ use ::image::{
 };
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use memchr::memmem;
 use pi_ai::{ImageContent, ImageResize};
 
 use super::truncate::{count, format_size};
@@ -248,6 +249,9 @@ impl Decoded {
 /// Decodes the first frame and turns it upright. What a file says of its size is checked before
 /// anything of that size is made.
 fn decode(bytes: &[u8], kind: ImageKind) -> Result<Decoded, Refusal> {
+    if kind == ImageKind::Jpeg && !is_complete_jpeg(bytes) {
+        return Err(Refusal::NotDecoded);
+    }
     let mut reader = ImageReader::with_format(Cursor::new(bytes), kind.format());
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_PICTURE_BYTES);
@@ -261,6 +265,13 @@ fn decode(bytes: &[u8], kind: ImageKind) -> Result<Decoded, Refusal> {
     let mut upright = DynamicImage::from_decoder(decoder)?;
     upright.apply_orientation(orientation);
     Ok(Decoded { upright, was_turned: orientation != Orientation::NoTransforms })
+}
+
+/// Whether the last scan has an end. The decoder makes up what is missing, but who else reads the
+/// file may refuse it.
+fn is_complete_jpeg(bytes: &[u8]) -> bool {
+    let (start_of_scan, end_of_image) = (b"\xff\xda", b"\xff\xd9");
+    memmem::rfind(bytes, end_of_image) > memmem::rfind(bytes, start_of_scan)
 }
 
 struct Smaller {

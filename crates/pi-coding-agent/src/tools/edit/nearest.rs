@@ -24,6 +24,8 @@ const WORDS: usize = 16;
 /// Lines or words to start from, and places of each that are tried.
 const ANCHORS: usize = 6;
 const PLACES: usize = 16;
+/// Of the file, where every line is compared.
+const SEARCHED_BYTES: usize = 1 << 20;
 /// Shorter ones are everywhere.
 const LINE_THAT_TELLS: usize = 4;
 const WORD_THAT_TELLS: usize = 3;
@@ -70,14 +72,14 @@ impl fmt::Display for Nearest {
 /// The place in `file` most like `text`, if any is like it at all. Both have plain line feeds.
 pub(super) fn nearest(file: &[u8], text: &[u8]) -> Option<Nearest> {
     let wanted = Wanted::new(text)?;
-    let starts: BTreeSet<Place> =
-        wanted.places(file).iter().filter_map(|place| place.start(file)).collect();
-    let (_, start) = starts
-        .into_iter()
-        .map(|start| (wanted.likeness(file, &start), start))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+    let best = |places: Vec<Place>| {
+        let starts: BTreeSet<Place> = places.iter().filter_map(|place| place.start(file)).collect();
+        let likeness = |start: Place| (wanted.likeness(file, &start), start);
+        let alike = starts.into_iter().map(likeness).filter(|(likeness, _)| *likeness >= ALIKE);
         // The first of equals.
-        .reduce(|best, next| if next.0 > best.0 { next } else { best })?;
+        alike.reduce(|best, next| if next.0 > best.0 { next } else { best })
+    };
+    let (_, start) = best(wanted.places(file)).or_else(|| best(wanted.likest_line(file)))?;
     Some(wanted.shown(file, &start))
 }
 
@@ -235,6 +237,28 @@ impl<'a> Wanted<'a> {
             memmem::find_iter(file, word).take(PLACES + 1).for_each(|at| found.add(at));
         }
         words.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// The line near the start of the file that is most like the longest of the text: for a text
+    /// of which nothing is in the file as it is.
+    fn likest_line(&self, file: &[u8]) -> Vec<Place> {
+        let mut heaviest = (0, self.shapes.first());
+        for (index, shape) in self.shapes.iter().enumerate() {
+            if heaviest.1.is_some_and(|so_far| so_far.weight() < shape.weight()) {
+                heaviest = (index, Some(shape));
+            }
+        }
+        let (index, Some(wanted)) = heaviest else { return Vec::new() };
+        let mut best: Option<(f64, usize)> = None;
+        let mut at = 0;
+        for line in file.get(..SEARCHED_BYTES).unwrap_or(file).split(|byte| *byte == b'\n') {
+            let likeness = wanted.likeness(&Shape::of(line.get(..LINE_BYTES).unwrap_or(line)));
+            if best.is_none_or(|(most, _)| likeness > most) {
+                best = Some((likeness, at));
+            }
+            at += line.len() + 1;
+        }
+        best.map(|(_, at)| Place { at, line: index, focus: at }).into_iter().collect()
     }
 
     /// From 0 to 1; a line counts by its length. Lines but the first may have moved by two.

@@ -1,13 +1,17 @@
 //! How much two lines have in common.
 
-/// The pairs of neighbouring characters of a line, blanks left out, in order.
+/// The pairs of neighbouring characters of a line, in order: without blanks, and with small letters
+/// for capital ones.
 #[derive(Debug)]
 pub(super) struct Shape(Vec<[u8; 2]>);
 
 impl Shape {
     pub(super) fn of(line: &[u8]) -> Self {
-        let bare: Vec<u8> =
-            line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let bare: Vec<u8> = line
+            .iter()
+            .filter(|byte| !byte.is_ascii_whitespace())
+            .map(u8::to_ascii_lowercase)
+            .collect();
         let mut pairs: Vec<[u8; 2]> = bare.array_windows().copied().collect();
         // A single character is a pair with nothing.
         if let [only] = *bare {
@@ -61,7 +65,7 @@ mod tests {
     fn likeness_counts_common_pairs_and_no_blanks() {
         let cases = [
             ("abcd", "abcd", 1.0, 1.0),
-            ("a b\tcd", "  abcd ", 1.0, 1.0),
+            ("a b\tcd", "  abCd ", 1.0, 1.0),
             ("abc", "xabcx", 2.0 * 2.0 / 6.0, 1.0),
             ("aaa", "aa", 2.0 / 3.0, 0.5),
             ("abc", "xyz", 0.0, 0.0),

@@ -128,7 +128,13 @@ async fn errors_name_the_edit_and_nothing_is_written() {
     let cases: &[(&str, Pairs<'_>, String)] = &[
         ("one\n", &[("zebra", "x")], not_found.to_owned()),
         ("", &[("abc", "x")], not_found.to_owned()),
-        ("  a\n  b\n", &[("a\nb", "x")], not_found.to_owned()),
+        (
+            "  a\n  b\n",
+            &[("a\nb", "x")],
+            format!(
+                "{not_found}\n\nMost like it are lines 1-2, different in whitespace only:\n  a\n  b"
+            ),
+        ),
         ("a\nb\n", &[("\t", "x")], not_found.to_owned()),
         (
             "one\n",

@@ -230,3 +230,26 @@ fn a_huge_file_is_not_looked_at() {
         );
     }
 }
+
+#[test]
+fn half_an_image_is_left_out() {
+    let picture = picture(40, 40);
+    for (format, kind) in [
+        (ImageFormat::Jpeg, ImageKind::Jpeg),
+        (ImageFormat::Png, ImageKind::Png),
+        (ImageFormat::Gif, ImageKind::Gif),
+        (ImageFormat::WebP, ImageKind::WebP),
+        (ImageFormat::Bmp, ImageKind::Bmp),
+    ] {
+        let mut bytes = encoded(&picture, format);
+        let whole = prepare(bytes.clone(), kind, Some(ImageLimits::default()));
+        assert!(whole.image.is_some(), "{kind:?}");
+        bytes.truncate(bytes.len() / 2);
+        let half = prepare(bytes, kind, Some(ImageLimits::default()));
+        assert_eq!((half.image, half.mime_type), (None, kind.mime_type()));
+        assert_eq!(
+            half.hints,
+            ["[Image omitted: could not be resized below the inline image size limit.]"]
+        );
+    }
+}

@@ -60,7 +60,6 @@ fn nothing_is_told_where_nothing_is_similar() {
         (CODE, "zebra"),
         (CODE, "while let Some(item) = queue.pop() {\n    handle(item);\n}\n"),
         (CODE, "\n\n"),
-        (CODE, "}\n"),
         ("", "fn one() {\n"),
         ("one\n", "  "),
         ("return value;\n", "def value_of(self, key, default=None):\n    pass\n"),
