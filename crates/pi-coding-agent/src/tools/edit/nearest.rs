@@ -19,6 +19,8 @@ const SHOWN_LINES: usize = 12;
 const SHOWN_BYTES: usize = 2000;
 /// Of a longer line only a part is looked at and shown.
 const LINE_BYTES: usize = 400;
+/// How far from a place the ends of its line are looked for.
+const FARTHEST: usize = 64 * 1024;
 /// Words that are looked for.
 const WORDS: usize = 16;
 /// Lines or words to start from, and places of each that are tried.
@@ -113,9 +115,14 @@ impl Place {
             let Some(rest) = file.get(at..).filter(|rest| !rest.is_empty()) else {
                 break;
             };
-            let end = at + memchr(b'\n', rest).unwrap_or(rest.len());
             let focus = if views.is_empty() { self.focus } else { at };
+            let near = rest.get(..focus.saturating_sub(at) + FARTHEST).unwrap_or(rest);
+            let feed = memchr(b'\n', near);
+            let end = at + feed.unwrap_or(near.len());
             views.push(View::of(file, at..end, focus));
+            if feed.is_none() {
+                break;
+            }
             at = end + 1;
         }
         views
@@ -123,7 +130,9 @@ impl Place {
 }
 
 fn line_start(file: &[u8], at: usize) -> usize {
-    file.get(..at).and_then(|before| memrchr(b'\n', before)).map_or(0, |feed| feed + 1)
+    let farthest = at.saturating_sub(FARTHEST);
+    let before = file.get(farthest..at).and_then(|before| memrchr(b'\n', before));
+    before.map_or(farthest, |feed| farthest + feed + 1)
 }
 
 /// What is seen of a line.
