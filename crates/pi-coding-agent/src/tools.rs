@@ -16,8 +16,11 @@ use tokio::task::JoinError;
 mod arguments;
 pub mod bash;
 pub mod edit;
+pub mod encoding;
 #[cfg(test)]
 mod environment_tests;
+#[cfg(test)]
+mod fault_tests;
 pub mod find;
 pub mod grep;
 pub mod image;
@@ -132,13 +135,6 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
-}
-
-/// Runs `work` to its end even if nobody waits any more.
-async fn to_the_end<T: Send + 'static>(
-    work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
-) -> Result<T, ToolError> {
-    tokio::spawn(work).await.unwrap_or_else(|broken| Err(crashed(&broken)))
 }
 
 fn crashed(broken: &JoinError) -> ToolError {

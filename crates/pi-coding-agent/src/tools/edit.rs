@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{EnvError, EnvErrorKind, ExecutionEnv};
+use pi_agent::env::{EnvError, EnvErrorKind, ExecutionEnv, FileVersion};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
+use super::encoding::{self, Encoding};
 use super::mutation_queue::MutationQueue;
-use super::{ToolContext, aborted, arguments, blocking, definition, to_the_end};
+use super::truncate::format_size;
+use super::{ToolContext, aborted, arguments, blocking, definition};
 use diff::EditDiff;
 use matching::{Edit, Splice};
 use text::FileText;
@@ -20,7 +21,12 @@ mod fuzzy;
 mod legacy;
 mod line_diff;
 mod matching;
+mod nearest;
+mod similar;
 mod text;
+
+/// Bytes of the largest file that is edited: while that is done it is in memory several times.
+const MAX_FILE_BYTES: u64 = 512 << 20;
 
 /// Replaces pieces of a file, each found exactly once in the file as it was before the call.
 #[derive(Debug)]
@@ -100,18 +106,20 @@ impl Tool for EditTool {
             let edits = read_edits(&call.arguments)?;
             let target = self.context.resolve(&given);
             let turn = self.queue.join(&target);
-            Ok((Request { given, target, edits, cancel: call.cancel.clone() }, turn))
+            Ok((Request { given, target, edits }, turn))
         });
         Box::pin(async move {
             let (request, mut turn) = prepared?;
-            call.cancel.run_until_cancelled(turn.wait()).await.ok_or_else(aborted)?;
             let env = Arc::clone(&self.context.env);
-            // Once begun, a write is not given up half way: the turn ends with the write itself.
-            to_the_end(async move {
-                let _turn = turn;
-                request.run(&*env).await
-            })
-            .await
+            let prepare = async {
+                turn.wait().await;
+                request.prepare(&*env).await
+            };
+            let change = call.cancel.run_until_cancelled(prepare).await.ok_or_else(aborted)??;
+            if call.cancel.is_cancelled() {
+                return Err(aborted());
+            }
+            turn.finish(&call.cancel, async move { change.make(&*env).await }).await
         })
     }
 }
@@ -143,47 +151,63 @@ struct Request {
     given: String,
     target: PathBuf,
     edits: Vec<Edit>,
-    cancel: CancellationToken,
 }
 
 impl Request {
-    async fn run(self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
-        let Self { given, target, edits, cancel } = self;
-        let check = || if cancel.is_cancelled() { Err(aborted()) } else { Ok(()) };
-        check()?;
-        let read = env.read_file(&target, u64::MAX).await;
+    /// Reads the file and works out what it becomes. Changes nothing, and may be given up.
+    async fn prepare(self, env: &dyn ExecutionEnv) -> Result<Change, ToolError> {
+        let Self { given, target, edits } = self;
+        let read = env.read_file(&target, MAX_FILE_BYTES).await;
         let (bytes, seen) = read.map_err(|error| failed(&error, &given))?;
-        let count = edits.len();
-        let (edited, given) =
-            blocking(move || Ok((edited(&given, &bytes, &edits)?, given))).await?;
-        check()?;
-        let written = env.replace(&target, edited.content, Some(seen.version)).await;
+        blocking(move || {
+            let edited = edited(&given, &bytes, &edits)?;
+            Ok(Change { given, target, edits: edits.len(), edited, seen: seen.version })
+        })
+        .await
+    }
+}
+
+/// All that is left to do is to write it.
+struct Change {
+    given: String,
+    target: PathBuf,
+    /// How many.
+    edits: usize,
+    edited: Edited,
+    /// The version of the file that was read.
+    seen: FileVersion,
+}
+
+impl Change {
+    async fn make(self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
+        let Self { given, target, edits, edited, seen } = self;
+        let written = env.replace(&target, edited.content, Some(seen)).await;
         written.map_err(|error| failed(&error, &given))?;
         let EditDiff { display, patch, first_changed_line } = edited.diff;
         Ok(ToolOutput {
             details: Some(json!({
                 "diff": display, "patch": patch, "firstChangedLine": first_changed_line,
             })),
-            ..ToolOutput::text(format!("Successfully replaced {count} block(s) in {given}."))
+            ..ToolOutput::text(format!("Successfully replaced {edits} block(s) in {given}."))
         })
     }
 }
 
 fn failed(error: &EnvError, given: &str) -> ToolError {
-    let code = match error.kind {
+    let reason = match error.kind {
         EnvErrorKind::IsDirectory => {
             return ToolError::new("EISDIR: illegal operation on a directory, read");
         }
-        EnvErrorKind::Changed => {
-            return ToolError::new(format!(
-                "Could not edit file: {given}. It changed on disk in the meantime. Read it again."
-            ));
-        }
+        EnvErrorKind::Changed => "It changed on disk in the meantime. Read it again.".to_owned(),
+        EnvErrorKind::OverLimit => format!(
+            "It is larger than {}, the most that can be edited. Use bash to change it.",
+            format_size(MAX_FILE_BYTES)
+        ),
         // What other programs say to one that wants to edit a device.
-        EnvErrorKind::NotRegularFile => "EINVAL",
-        kind => kind.code().unwrap_or("EIO"),
+        EnvErrorKind::NotRegularFile => "Error code: EINVAL.".to_owned(),
+        kind => format!("Error code: {}.", kind.code().unwrap_or("EIO")),
     };
-    ToolError::new(format!("Could not edit file: {given}. Error code: {code}."))
+    ToolError::new(format!("Could not edit file: {given}. {reason}"))
 }
 
 /// A file after its edits.
@@ -193,12 +217,19 @@ struct Edited {
 }
 
 fn edited(given: &str, bytes: &[u8], edits: &[Edit]) -> Result<Edited, ToolError> {
-    let file = FileText::new(bytes);
+    let encoding = Encoding::of(bytes);
+    let text = encoding::to_utf8(bytes, encoding).ok_or_else(|| {
+        ToolError::new(format!(
+            "Could not edit file: {given}. It begins like UTF-16, but parts of it are not and would \
+             be lost. Use bash to change it."
+        ))
+    })?;
+    let file = FileText::new(&text);
     let splices = matching::find(&file, edits).map_err(|problem| problem.in_file(given))?;
     if splices.is_empty() {
         return Err(matching::no_change(given, edits.len()));
     }
-    let content = spliced(bytes, &file, &splices);
+    let content = encoding::from_utf8(spliced(&text, &file, &splices), encoding);
     let diff = diff::describe(given, file.normalised(), &splices);
     Ok(Edited { content, diff })
 }
@@ -217,5 +248,7 @@ fn spliced(bytes: &[u8], file: &FileText<'_>, splices: &[Splice]) -> Vec<u8> {
     out
 }
 
+#[cfg(test)]
+mod model_tests;
 #[cfg(test)]
 mod tests;

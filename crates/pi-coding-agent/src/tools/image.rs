@@ -5,11 +5,15 @@ use std::io::Cursor;
 use ::image::codecs::jpeg::JpegEncoder;
 use ::image::imageops::FilterType;
 use ::image::{
-    DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, metadata::Orientation,
+    DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits,
+    metadata::Orientation,
 };
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use memchr::memmem;
 use pi_ai::{ImageContent, ImageResize};
+
+use super::truncate::{count, format_size};
 
 /// A kind of image file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +86,11 @@ pub fn sniff(start: &[u8]) -> Option<ImageKind> {
     (!is_text).then_some(kind)
 }
 
+/// Bytes of the largest file that is looked at. A photograph of 50 million pixels has about 20 MiB.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Bytes of the largest picture that is decoded: 8192 by 8192 pixels of 4 bytes.
+const MAX_PICTURE_BYTES: u64 = 256 << 20;
+
 /// The size an image may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageLimits {
@@ -128,68 +137,141 @@ pub struct PreparedImage {
     pub hints: Vec<String>,
 }
 
-/// Brings an image within `limits`. Without limits it stays as it is, but for a BMP. An image that
-/// already fits keeps its bytes.
+/// Brings an image within `limits` and turns it upright, which no model does itself. Without limits
+/// it stays as it is, but for a BMP. An upright image that already fits keeps its bytes. Needs a few
+/// times [`MAX_PICTURE_BYTES`] of memory at most.
 pub fn prepare(bytes: Vec<u8>, kind: ImageKind, limits: Option<ImageLimits>) -> PreparedImage {
-    let (bytes, kind, converted) = match kind {
-        ImageKind::Bmp => match bmp_to_png(&bytes) {
-            Ok(png) => (png, ImageKind::Png, true),
-            Err(_) => return omitted(kind),
-        },
-        other => (bytes, other, false),
-    };
-    let mut hints = Vec::new();
-    if converted {
-        hints.push(format!("[Image converted from {} to {PNG}.]", ImageKind::Bmp.mime_type()));
+    if count(bytes.len()) > MAX_FILE_BYTES {
+        return too_large(kind, count(bytes.len()));
     }
-    let ready = |bytes: &[u8], mime_type: &'static str, hints| PreparedImage {
-        image: Some(ImageContent {
-            data: BASE64_STANDARD.encode(bytes),
-            mime_type: mime_type.to_owned(),
-        }),
-        mime_type,
-        hints,
+    let file_kind = kind;
+    let (bytes, kind, mut hints) = match kind {
+        ImageKind::Bmp => match decode(&bytes, kind).and_then(|decoded| decoded.to_png()) {
+            Ok(png) => {
+                let hint = format!("[Image converted from {} to {PNG}.]", kind.mime_type());
+                (png, ImageKind::Png, vec![hint])
+            }
+            Err(refusal) => return refusal.omitted(kind),
+        },
+        other => (bytes, other, Vec::new()),
     };
     let Some(limits) = limits else {
         return ready(&bytes, kind.mime_type(), hints);
     };
-    let Ok(picture) = decode(&bytes, kind) else {
-        return omitted(kind);
+    let decoded = match decode(&bytes, kind) {
+        Ok(decoded) => decoded,
+        Err(refusal) => return refusal.omitted(file_kind),
     };
+    let picture = decoded.upright;
     let (width, height) = (picture.width(), picture.height());
-    if width <= limits.max_width && height <= limits.max_height && fits(&bytes, &limits) {
+    let is_small = width <= limits.max_width && height <= limits.max_height;
+    if is_small && fits(&bytes, &limits) && !decoded.was_turned {
         return ready(&bytes, kind.mime_type(), hints);
     }
+    drop(bytes);
     let Some(smaller) = shrink(&picture, &limits) else {
-        return omitted(kind);
+        return Refusal::NotDecoded.omitted(file_kind);
     };
-    hints.push(format!(
-        "[Image: original {width}x{height}, displayed at {}x{}. \
-         Multiply coordinates by {:.2} to map to original image.]",
-        smaller.width,
-        smaller.height,
-        f64::from(width) / f64::from(smaller.width)
-    ));
+    if (smaller.width, smaller.height) != (width, height) || !decoded.was_turned {
+        hints.push(format!(
+            "[Image: original {width}x{height}, displayed at {}x{}. \
+             Multiply coordinates by {:.2} to map to original image.]",
+            smaller.width,
+            smaller.height,
+            f64::from(width) / f64::from(smaller.width)
+        ));
+    }
     ready(&smaller.bytes, smaller.mime_type, hints)
 }
 
-fn omitted(kind: ImageKind) -> PreparedImage {
-    let hint = "[Image omitted: could not be resized below the inline image size limit.]";
-    PreparedImage { image: None, mime_type: kind.mime_type(), hints: vec![hint.to_owned()] }
+/// What is told of a file of more than [`MAX_FILE_BYTES`] in place of an image.
+pub fn too_large(kind: ImageKind, size: u64) -> PreparedImage {
+    Refusal::File(size).omitted(kind)
 }
 
-/// Decodes the first frame and turns it upright.
-fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, ImageError> {
-    let reader = ImageReader::with_format(Cursor::new(bytes), kind.format());
+fn ready(bytes: &[u8], mime_type: &'static str, hints: Vec<String>) -> PreparedImage {
+    let data = BASE64_STANDARD.encode(bytes);
+    let image = ImageContent { data, mime_type: mime_type.to_owned() };
+    PreparedImage { image: Some(image), mime_type, hints }
+}
+
+/// Why there is no image.
+#[derive(Debug)]
+enum Refusal {
+    /// Broken, or not to be brought within the limits.
+    NotDecoded,
+    /// Its size in bytes.
+    File(u64),
+    /// Its width and height.
+    Picture(u32, u32),
+}
+
+impl From<ImageError> for Refusal {
+    fn from(_: ImageError) -> Self {
+        Self::NotDecoded
+    }
+}
+
+impl Refusal {
+    fn omitted(&self, kind: ImageKind) -> PreparedImage {
+        let reason = match self {
+            Self::NotDecoded => {
+                "could not be resized below the inline image size limit.".to_owned()
+            }
+            Self::File(size) => format!(
+                "the file is {}, and at most {} are read. Use bash to make a smaller copy.",
+                format_size(*size),
+                format_size(MAX_FILE_BYTES)
+            ),
+            Self::Picture(width, height) => format!(
+                "{width}x{height} pixels need more than {} to decode. \
+                 Use bash to make a smaller copy.",
+                format_size(MAX_PICTURE_BYTES)
+            ),
+        };
+        let hints = vec![format!("[Image omitted: {reason}]")];
+        PreparedImage { image: None, mime_type: kind.mime_type(), hints }
+    }
+}
+
+struct Decoded {
+    upright: DynamicImage,
+    /// It does not lie upright in the file.
+    was_turned: bool,
+}
+
+impl Decoded {
+    fn to_png(&self) -> Result<Vec<u8>, Refusal> {
+        Ok(encode_png(&self.upright)?)
+    }
+}
+
+/// Decodes the first frame and turns it upright. What a file says of its size is checked before
+/// anything of that size is made.
+fn decode(bytes: &[u8], kind: ImageKind) -> Result<Decoded, Refusal> {
+    if kind == ImageKind::Jpeg && !is_complete_jpeg(bytes) {
+        return Err(Refusal::NotDecoded);
+    }
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), kind.format());
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_PICTURE_BYTES);
+    reader.limits(limits);
     let mut decoder = reader.into_decoder()?;
+    if decoder.total_bytes() > MAX_PICTURE_BYTES {
+        let (width, height) = decoder.dimensions();
+        return Err(Refusal::Picture(width, height));
+    }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder)?;
-    picture.apply_orientation(orientation);
-    Ok(picture)
+    let mut upright = DynamicImage::from_decoder(decoder)?;
+    upright.apply_orientation(orientation);
+    Ok(Decoded { upright, was_turned: orientation != Orientation::NoTransforms })
 }
 
-fn bmp_to_png(bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
-    encode_png(&decode(bytes, ImageKind::Bmp)?)
+/// Whether the last scan has an end. The decoder makes up what is missing, but who else reads the
+/// file may refuse it.
+fn is_complete_jpeg(bytes: &[u8]) -> bool {
+    let (start_of_scan, end_of_image) = (b"\xff\xda", b"\xff\xd9");
+    memmem::rfind(bytes, end_of_image) > memmem::rfind(bytes, start_of_scan)
 }
 
 struct Smaller {
@@ -267,7 +349,7 @@ fn encode_jpeg(picture: &DynamicImage, quality: u8) -> Result<Vec<u8>, ImageErro
 
 /// The limit counts what is sent: base64, 4 bytes for every 3.
 fn fits(bytes: &[u8], limits: &ImageLimits) -> bool {
-    super::truncate::count(bytes.len().div_ceil(3)) * 4 <= limits.max_bytes
+    count(bytes.len().div_ceil(3)) * 4 <= limits.max_bytes
 }
 
 #[cfg(test)]

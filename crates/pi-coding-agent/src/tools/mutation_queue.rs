@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pi_agent::ToolError;
 use pi_agent::env::ExecutionEnv;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::crashed;
 
 /// One waiting line per real file. Clones share the lines.
 #[derive(Debug, Clone)]
@@ -82,6 +86,29 @@ impl Turn {
                     self.queue.inner.places().settle(id, real);
                 }
             }
+        }
+    }
+
+    /// Runs `work`, which changes the file, to its end even if nobody waits any more, and keeps the
+    /// place until then.
+    ///
+    /// # Errors
+    /// Those of `work`; `cancel` came first, and the work is left behind.
+    pub(super) async fn finish<T: Send + 'static>(
+        self,
+        cancel: &CancellationToken,
+        work: impl Future<Output = Result<T, ToolError>> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let work = tokio::spawn(async move {
+            let _place = self;
+            work.await
+        });
+        tokio::select! {
+            biased;
+            done = work => done.unwrap_or_else(|broken| Err(crashed(&broken))),
+            () = cancel.cancelled() => Err(ToolError::new(
+                "Operation aborted. The change had begun and may still be made.",
+            )),
         }
     }
 }

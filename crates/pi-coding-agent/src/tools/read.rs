@@ -8,8 +8,10 @@ use pi_agent::env::{EnvError, EnvErrorKind, ExecutionEnv, FileReader};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 
-use super::image::{self, ImageKind, ImageLimits, PreparedImage};
+use super::encoding::{Decoder, Encoding};
+use super::image::{self, ImageKind, ImageLimits, MAX_FILE_BYTES, PreparedImage};
 use super::truncate::{Limits, TruncatedBy, TruncationResult, count, format_size, head_of};
 use super::{ToolContext, ToolModel, aborted, arguments, blocking, definition, path, refused};
 use window::{Page, Window};
@@ -22,6 +24,8 @@ pub struct ReadTool {
     context: Arc<ToolContext>,
     definition: pi_ai::Tool,
     guidelines: Vec<String>,
+    /// A large image takes much memory while it is decoded, so there is only one at a time.
+    decoding: Arc<Semaphore>,
 }
 
 impl ReadTool {
@@ -41,7 +45,7 @@ impl ReadTool {
             }),
         );
         let guidelines = vec!["Look at files with read, not with cat or sed.".to_owned()];
-        Self { context, definition, guidelines }
+        Self { context, definition, guidelines, decoding: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -78,6 +82,7 @@ impl Tool for ReadTool {
                 limit: arguments::number(&call.arguments, "limit")?,
                 model: self.context.session.model(),
                 auto_resize: self.context.session.auto_resize_images(),
+                decoding: Arc::clone(&self.decoding),
             };
             // A file system that hangs must not hold the call: what it is at is left behind.
             let work = request.run(&*self.context.env);
@@ -95,6 +100,7 @@ struct Request {
     limit: Option<f64>,
     model: ToolModel,
     auto_resize: bool,
+    decoding: Arc<Semaphore>,
 }
 
 /// Bytes per read: large enough that counting lines runs at memory speed.
@@ -145,16 +151,19 @@ impl Request {
     ) -> Result<ToolOutput, ToolError> {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
         let end = self.limit.map(|limit| start + limit.max(0.0));
+        let encoding = Encoding::of(&chunk);
+        let mut decoder = Decoder::new(encoding);
         let mut window = Window::new(whole(start), end.map(whole));
         let mut read = 0;
         loop {
-            window.feed(&chunk);
+            decoder.feed(&chunk, &mut |text| window.feed(text));
             if chunk.len() < CHUNK {
                 break;
             }
             read += count(chunk.len());
             chunk = file.read_at(read, chunk).await.map_err(|error| refused(&error))?;
         }
+        decoder.finish(&mut |text| window.feed(text));
         let page = window.finish();
         if whole(start) >= page.file_lines {
             return Err(ToolError::new(format!(
@@ -163,11 +172,17 @@ impl Request {
                 page.file_lines
             )));
         }
-        Ok(self.page_output(page, whole(start), end.map(whole)))
+        Ok(self.page_output(page, encoding, whole(start), end.map(whole)))
     }
 
     /// `start` and `end` are lines from 0, the end not included.
-    fn page_output(&self, page: Page, start: u64, end: Option<u64>) -> ToolOutput {
+    fn page_output(
+        &self,
+        page: Page,
+        encoding: Encoding,
+        start: u64,
+        end: Option<u64>,
+    ) -> ToolOutput {
         let cut = head_of(&page.text, page.totals, Limits::default());
         let total = page.file_lines;
         if !cut.truncated {
@@ -186,9 +201,15 @@ impl Request {
         let text = if cut.first_line_exceeds_limit {
             let (line, size) = (start + 1, format_size(page.first_line_bytes));
             let (path, bytes) = (shell_word(&self.given), cut.max_bytes);
+            let command = match encoding {
+                Encoding::Utf8 => format!("sed -n '{line}p' {path}"),
+                Encoding::Utf16(_) => {
+                    format!("iconv -f UTF-16 -t UTF-8 {path} | sed -n '{line}p'")
+                }
+            };
             format!(
                 "[Line {line} is {size}, exceeds {limit} limit. \
-                 Use bash: sed -n '{line}p' {path} | head -c {bytes}]"
+                 Use bash: {command} | head -c {bytes}]"
             )
         } else {
             let (first, last) = (start + 1, start + cut.output_lines);
@@ -213,15 +234,25 @@ impl Request {
         file: &dyn FileReader,
         mut bytes: Vec<u8>,
     ) -> Result<ToolOutput, ToolError> {
+        let promised = file.stat().size;
+        if promised > MAX_FILE_BYTES {
+            return Ok(self.image_output(image::too_large(kind, promised)));
+        }
         let mut is_last = bytes.len() < CHUNK;
-        while !is_last {
+        while !is_last && count(bytes.len()) <= MAX_FILE_BYTES {
             let more = file.read_at(count(bytes.len()), vec![0; CHUNK]).await;
             let more = more.map_err(|error| refused(&error))?;
             is_last = more.len() < CHUNK;
             bytes.extend_from_slice(&more);
         }
         let limits = self.auto_resize.then(|| ImageLimits::new(self.model.image_resize.as_ref()));
-        let prepared = blocking(move || Ok(image::prepare(bytes, kind, limits))).await?;
+        let alone = Arc::clone(&self.decoding).acquire_owned().await;
+        let prepared = blocking(move || {
+            // Held by the work itself, which goes on when the call is given up.
+            let _alone = alone;
+            Ok(image::prepare(bytes, kind, limits))
+        })
+        .await?;
         Ok(self.image_output(prepared))
     }
 

@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::{SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools};
 
 mod elsewhere;
+mod faults;
 
 pub(crate) use elsewhere::Elsewhere;
+pub(crate) use faults::Fault;
 
 /// Folders of one test; gone with it.
 pub(crate) struct Bed {

@@ -219,6 +219,8 @@ pub(crate) fn count(n: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn lines(n: usize) -> String {
@@ -312,6 +314,76 @@ mod tests {
         ];
         for (bytes, text) in cases {
             assert_eq!(format_size(bytes), text);
+        }
+    }
+
+    /// What either cut must keep to.
+    fn check(text: &str, limits: Limits, result: &TruncationResult) {
+        let totals = Totals::of(text);
+        assert_eq!((result.total_lines, result.total_bytes), (totals.lines, totals.bytes));
+        assert_eq!(result.output_bytes, count(result.content.len()));
+        assert_eq!(result.truncated, result.content != text);
+        assert_eq!(result.truncated, result.truncated_by.is_some());
+        assert_eq!(result.truncated, !fits(totals, limits));
+        if result.truncated {
+            assert!(result.output_bytes <= limits.bytes && result.output_lines <= limits.lines);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whole_lines_are_kept_and_what_is_missing_is_told(
+            text in "([a\u{e9}\u{20ac}\u{1f600}]{0,5}\n){0,12}[a\u{1f600}]{0,5}",
+            lines in 1_u64..14,
+            bytes in 4_u64..90,
+        ) {
+            let limits = Limits { lines, bytes };
+            let all: Vec<&str> = text.strip_suffix('\n').unwrap_or(&text).split('\n').collect();
+            let fitting = |kept: &[&str]| count(kept.len()) <= lines && count(kept.join("\n").len()) <= bytes;
+
+            let head = truncate_head(&text, limits);
+            check(&text, limits, &head);
+            let kept = usize::try_from(head.output_lines).unwrap();
+            if head.truncated {
+                prop_assert_eq!(all[..kept].join("\n"), &*head.content);
+                prop_assert!(kept == all.len() || !fitting(&all[..=kept]));
+                prop_assert_eq!(head.first_line_exceeds_limit, kept == 0);
+                prop_assert!(!head.last_line_partial);
+            }
+
+            let tail = truncate_tail(&text, limits);
+            check(&text, limits, &tail);
+            let kept = usize::try_from(tail.output_lines).unwrap();
+            if tail.last_line_partial {
+                let last = all.last().unwrap();
+                prop_assert!(last.ends_with(&tail.content) && count(last.len()) > bytes);
+                // No room for one more character.
+                let (left, _) = last.split_at(last.len() - tail.content.len());
+                let next = left.chars().next_back().unwrap().len_utf8();
+                prop_assert!(tail.output_bytes + count(next) > bytes);
+            } else if tail.truncated {
+                prop_assert_eq!(all[all.len() - kept..].join("\n"), &*tail.content);
+                prop_assert!(kept == all.len() || !fitting(&all[all.len() - kept - 1..]));
+            }
+        }
+
+        #[test]
+        fn a_part_beyond_the_limit_is_cut_like_the_whole(
+            text in "([a\u{e9}\u{1f600}]{0,5}\n){0,20}",
+            lines in 1_u64..30,
+            bytes in 4_u64..50,
+            more in 0_usize..40,
+        ) {
+            let limits = Limits { lines, bytes };
+            let room = usize::try_from(bytes).unwrap() + 1 + more;
+            let (start, _) = text.split_at(text.floor_char_boundary(room.min(text.len())));
+            let (_, end) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(room)));
+            // Four bytes of slack: the cut may fall back within a character.
+            prop_assume!(more >= 4 || text.len() <= room);
+            if !fits(Totals::of(&text), limits) {
+                prop_assert_eq!(head_of(start, Totals::of(&text), limits), truncate_head(&text, limits));
+                prop_assert_eq!(tail_of(end, Totals::of(&text), limits), truncate_tail(&text, limits));
+            }
         }
     }
 }

@@ -1,15 +1,13 @@
 //! The tool that creates or overwrites a file.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{EnvError, ExecutionEnv};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::json;
 
 use super::mutation_queue::MutationQueue;
-use super::{ToolContext, aborted, arguments, definition, refused, to_the_end};
+use super::{ToolContext, aborted, arguments, definition, refused};
 
 /// Creates or overwrites a file, bytes as given.
 #[derive(Debug)]
@@ -67,28 +65,27 @@ impl Tool for WriteTool {
         });
         Box::pin(async move {
             let (given, content, target, mut turn) = prepared?;
-            call.cancel.run_until_cancelled(turn.wait()).await.ok_or_else(aborted)?;
+            let env = Arc::clone(&self.context.env);
+            let prepare = async {
+                turn.wait().await;
+                match target.parent() {
+                    Some(parent) => env.make_dirs(parent).await,
+                    None => Ok(()),
+                }
+            };
+            let ready = call.cancel.run_until_cancelled(prepare).await.ok_or_else(aborted)?;
+            ready.map_err(|error| refused(&error))?;
             if call.cancel.is_cancelled() {
                 return Err(aborted());
             }
-            let env = Arc::clone(&self.context.env);
-            // Once begun, a write is not given up half way: the turn ends with the write itself.
-            to_the_end(async move {
-                let _turn = turn;
-                let written = write(&*env, &target, content).await;
+            let write = async move {
+                let written = env.replace(&target, content.into_bytes(), None).await;
                 written.map_err(|error| refused(&error))
-            })
-            .await?;
+            };
+            turn.finish(&call.cancel, write).await?;
             Ok(ToolOutput::text(format!("Successfully wrote to {given}")))
         })
     }
-}
-
-async fn write(env: &dyn ExecutionEnv, target: &Path, content: String) -> Result<(), EnvError> {
-    if let Some(parent) = target.parent() {
-        env.make_dirs(parent).await?;
-    }
-    env.replace(target, content.into_bytes(), None).await
 }
 
 #[cfg(test)]

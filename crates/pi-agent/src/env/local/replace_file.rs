@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use rustix::fs::Access;
@@ -14,11 +14,13 @@ use crate::env::EnvErrorKind;
 /// Puts `content` at `path`, following symbolic links. An existing file keeps its mode and owner.
 ///
 /// A rename is impossible, and the file is written in place, when it has other hard links or an
-/// access control list, when its owner cannot be kept, or when its folder takes no new file.
+/// access control list, when its owner cannot be kept, when something is mounted on it, or when its
+/// folder takes no new file.
 ///
 /// # Errors
-/// Those of the operating system; `before_commit` refused. The old content is intact unless a
-/// write in place broke off.
+/// Those of the operating system; `before_commit` refused. The old content is intact then, also
+/// where the disk is full, and nothing is left beside it. Killed meanwhile, this process leaves the
+/// old or the new content (maybe a mixture where it is written in place), and maybe a file `.pi-…`.
 pub(super) fn replace_file(
     path: &Path,
     content: &[u8],
@@ -37,7 +39,14 @@ pub(super) fn replace_file(
         Some(mut stage) => {
             stage.write_all(content)?;
             before_commit()?;
-            stage.persist(&path).map_err(|failed| failed.error)?;
+            match stage.persist(&path) {
+                Ok(_) => {}
+                // Containers mount single files.
+                Err(failed) if failed.error.kind() == io::ErrorKind::ResourceBusy => {
+                    write_in_place(&path, content)?;
+                }
+                Err(failed) => return Err(failed.error.into()),
+            }
         }
         None => {
             before_commit()?;
@@ -89,96 +98,20 @@ fn has_access_list(path: &Path) -> bool {
     rustix::fs::getxattr(path, "system.posix_acl_access", &mut none[..]).is_ok()
 }
 
+/// What is longer than the old content goes first: whether there is room for it shows before the
+/// old content is touched.
 fn write_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(content)
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    let old_length = file.metadata()?.len();
+    let kept = usize::try_from(old_length).unwrap_or(usize::MAX).min(content.len());
+    let (start, rest) = content.split_at(kept);
+    if let Err(error) = file.write_all_at(rest, old_length) {
+        file.set_len(old_length)?;
+        return Err(error);
+    }
+    file.write_all_at(start, 0)?;
+    file.set_len(u64::try_from(content.len()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn put(path: &Path, content: &str) {
-        replace_file(path, content.as_bytes(), || Ok(())).unwrap();
-    }
-
-    fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(dir)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn mode_is_kept_and_nothing_is_left_beside() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("run.sh");
-        fs::write(&file, "old").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o754)).unwrap();
-        let before = fs::metadata(&file).unwrap();
-        put(&file, "new");
-        let after = fs::metadata(&file).unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
-        assert_eq!(after.mode() & 0o7777, 0o754);
-        assert_ne!(after.ino(), before.ino());
-        assert_eq!(names(dir.path()), ["run.sh"]);
-    }
-
-    #[test]
-    fn a_new_file_gets_the_usual_mode() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("usual"), "").unwrap();
-        put(&dir.path().join("new"), "x");
-        let mode = |name| fs::metadata(dir.path().join(name)).unwrap().mode();
-        assert_eq!(mode("new"), mode("usual"));
-    }
-
-    #[test]
-    fn links_are_followed_and_stay_links() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("real"), "old").unwrap();
-        symlink("real", dir.path().join("link")).unwrap();
-        symlink("later", dir.path().join("dangling")).unwrap();
-        put(&dir.path().join("link"), "new");
-        put(&dir.path().join("dangling"), "made");
-        assert_eq!(fs::read_to_string(dir.path().join("real")).unwrap(), "new");
-        assert_eq!(fs::read_to_string(dir.path().join("later")).unwrap(), "made");
-        assert!(dir.path().join("link").is_symlink() && dir.path().join("dangling").is_symlink());
-    }
-
-    #[test]
-    fn hard_links_keep_seeing_the_same_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let (one, two) = (dir.path().join("one"), dir.path().join("two"));
-        fs::write(&one, "old").unwrap();
-        fs::hard_link(&one, &two).unwrap();
-        put(&one, "new");
-        assert_eq!(fs::read_to_string(&two).unwrap(), "new");
-    }
-
-    #[test]
-    fn a_refusal_before_the_commit_leaves_the_old_content() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("f");
-        fs::write(&file, "old").unwrap();
-        let refused = replace_file(&file, b"new", || Err(EnvErrorKind::Changed.into()));
-        assert!(refused.is_err());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
-        assert_eq!(names(dir.path()), ["f"]);
-    }
-
-    #[test]
-    fn folders_and_devices_are_refused() {
-        let dir = tempfile::tempdir().unwrap();
-        let refusal = |path| match replace_file(path, b"x", || Ok(())) {
-            Err(Refusal::Kind(kind)) => kind,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(refusal(dir.path()), EnvErrorKind::IsDirectory);
-        assert_eq!(refusal(Path::new("/dev/null")), EnvErrorKind::NotRegularFile);
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! Finding where each edit applies. Every edit is looked for in the original text.
 
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 use memchr::memmem;
 use pi_agent::ToolError;
 
 use super::fuzzy::{self, LooseText};
-use super::text::{self, FileText};
+use super::nearest::{Nearest, nearest};
+use super::text::{self, FileText, count_lines};
 
 /// One replacement as the model asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,40 +35,106 @@ pub(super) struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ProblemKind {
     Empty,
-    NotFound,
-    NotUnique { times: usize },
+    NotFound(Option<Nearest>),
+    NotUnique(Occurrences),
     Overlap { first: usize, second: usize },
 }
 
+/// Of a text that should be there once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Occurrences {
+    times: usize,
+    /// The first lines they start on, from 1.
+    lines: Vec<u64>,
+    /// There are more.
+    has_more: bool,
+}
+
+/// Lines told of a text that is not unique.
+const LINES_TOLD: usize = 5;
+
+impl Occurrences {
+    fn of(piece: &[u8], text: &[u8]) -> Self {
+        let mut found = Self { times: 0, lines: Vec::new(), has_more: false };
+        let (mut line, mut counted) = (1, 0);
+        let places = memmem::find_iter(text, piece);
+        for at in places.take(if piece.is_empty() { 0 } else { usize::MAX }) {
+            found.times += 1;
+            if found.has_more {
+                continue;
+            }
+            line += count_lines(text.get(counted..at).unwrap_or_default());
+            counted = at;
+            if found.lines.last() == Some(&line) {
+                continue;
+            }
+            found.has_more = found.lines.len() == LINES_TOLD;
+            if !found.has_more {
+                found.lines.push(line);
+            }
+        }
+        found
+    }
+
+    /// The place of the first, if it is the only one.
+    fn only(self, place: Range<usize>) -> Result<Range<usize>, ProblemKind> {
+        if self.times > 1 { Err(ProblemKind::NotUnique(self)) } else { Ok(place) }
+    }
+}
+
+impl fmt::Display for Occurrences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [only] = *self.lines {
+            return write!(f, "They all start on line {only}.");
+        }
+        let lines: Vec<String> = self.lines.iter().map(ToString::to_string).collect();
+        let more = if self.has_more { ", ..." } else { "." };
+        write!(f, "They start on lines {}{more}", lines.join(", "))
+    }
+}
+
 impl Problem {
-    /// The words for the model. `path` is the one the model gave.
+    /// The words for the model: what is wrong, then what helps to do better. `path` is the one the
+    /// model gave.
     pub(super) fn in_file(&self, path: &str) -> ToolError {
-        ToolError::new(match (&self.kind, self.index) {
+        let mut text = self.fault(path);
+        match &self.kind {
+            ProblemKind::NotFound(Some(nearest)) => _ = write!(text, "\n\n{nearest}"),
+            ProblemKind::NotUnique(found) => _ = write!(text, " {found}"),
+            ProblemKind::NotFound(None) | ProblemKind::Empty | ProblemKind::Overlap { .. } => {}
+        }
+        ToolError::new(text)
+    }
+
+    fn fault(&self, path: &str) -> String {
+        match (&self.kind, self.index) {
             (ProblemKind::Empty, None) => format!("oldText must not be empty in {path}."),
             (ProblemKind::Empty, Some(i)) => {
                 format!("edits[{i}].oldText must not be empty in {path}.")
             }
-            (ProblemKind::NotFound, None) => format!(
+            (ProblemKind::NotFound(_), None) => format!(
                 "Could not find the exact text in {path}. \
                  The old text must match exactly including all whitespace and newlines."
             ),
-            (ProblemKind::NotFound, Some(i)) => format!(
+            (ProblemKind::NotFound(_), Some(i)) => format!(
                 "Could not find edits[{i}] in {path}. \
                  The oldText must match exactly including all whitespace and newlines."
             ),
-            (ProblemKind::NotUnique { times }, None) => format!(
-                "Found {times} occurrences of the text in {path}. \
-                 The text must be unique. Please provide more context to make it unique."
+            (ProblemKind::NotUnique(found), None) => format!(
+                "Found {} occurrences of the text in {path}. \
+                 The text must be unique. Please provide more context to make it unique.",
+                found.times
             ),
-            (ProblemKind::NotUnique { times }, Some(i)) => format!(
-                "Found {times} occurrences of edits[{i}] in {path}. \
-                 Each oldText must be unique. Please provide more context to make it unique."
+            (ProblemKind::NotUnique(found), Some(i)) => format!(
+                "Found {} occurrences of edits[{i}] in {path}. \
+                 Each oldText must be unique. Please provide more context to make it unique.",
+                found.times
             ),
             (ProblemKind::Overlap { first, second }, _) => format!(
                 "edits[{first}] and edits[{second}] overlap in {path}. \
                  Merge them into one edit or target disjoint regions."
             ),
-        })
+        }
     }
 }
 
@@ -130,26 +198,20 @@ fn place(
     old: &[u8],
     exact: bool,
 ) -> Result<Range<usize>, ProblemKind> {
+    let not_found = || ProblemKind::NotFound(nearest(file.normalised(), old));
     if exact {
+        let start = memmem::find(file.normalised(), old).ok_or_else(not_found)?;
         // Look-alikes make an exact match ambiguous too. Blanks at the end of the old text stay
         // for this count: they tell `a ` from `ab`.
-        let alike = fuzzy::loosen_but_end(old);
-        return only_place(file.normalised(), old, count(loose.text(), &alike));
+        let alike = Occurrences::of(&fuzzy::loosen_but_end(old), loose.text());
+        let same = Occurrences::of(old, file.normalised());
+        let found = if alike.times > same.times { alike } else { same };
+        return found.only(start..start + old.len());
     }
-    match fuzzy::loosen(old) {
-        old if old.is_empty() => Err(ProblemKind::NotFound),
-        old => only_place(loose.text(), &old, 0),
+    let old_loose = fuzzy::loosen(old);
+    if old_loose.is_empty() {
+        return Err(not_found());
     }
-}
-
-fn only_place(text: &[u8], old: &[u8], alike: usize) -> Result<Range<usize>, ProblemKind> {
-    let start = memmem::find(text, old).ok_or(ProblemKind::NotFound)?;
-    match count(text, old).max(alike) {
-        0 | 1 => Ok(start..start + old.len()),
-        times => Err(ProblemKind::NotUnique { times }),
-    }
-}
-
-fn count(text: &[u8], piece: &[u8]) -> usize {
-    if piece.is_empty() { 0 } else { memmem::find_iter(text, piece).count() }
+    let start = memmem::find(loose.text(), &old_loose).ok_or_else(not_found)?;
+    Occurrences::of(&old_loose, loose.text()).only(start..start + old_loose.len())
 }

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::tools::testing::{Bed, Elsewhere, Updates, text_of};
@@ -61,7 +62,7 @@ async fn bytes_outside_the_replaced_ranges_stay_and_new_lines_follow_the_line_th
         (b"\xef\xbb\xbfhello\n", &[("hello", "bye")], b"\xef\xbb\xbfbye\n"),
         (b"\xef\xbb\xbfhello\n", &[("\u{feff}hello", "\u{feff}bye")], b"\xef\xbb\xbfbye\n"),
         // What is no UTF-8 is kept.
-        (b"\xff\xfeabc\xff\n", &[("abc", "xyz")], b"\xff\xfexyz\xff\n"),
+        (b"\xff\xffabc\xff\n", &[("abc", "xyz")], b"\xff\xffxyz\xff\n"),
         // Replacement text is literal.
         (b"x\n", &[("x", "$& $1 $$ \\n")], b"$& $1 $$ \\n\n"),
         (b"a\nb\nc\n", &[("a\nb\nc\n", "")], b""),
@@ -115,18 +116,25 @@ async fn without_an_exact_match_look_alikes_match_and_untouched_lines_keep_their
 async fn errors_name_the_edit_and_nothing_is_written() {
     let not_found = "Could not find the exact text in f. \
                      The old text must match exactly including all whitespace and newlines.";
-    let twice = |times: usize| {
+    let several = |times: usize, places: &str| {
         format!(
             "Found {times} occurrences of the text in f. \
-             The text must be unique. Please provide more context to make it unique."
+             The text must be unique. Please provide more context to make it unique. {places}"
         )
     };
+    let twice = || several(2, "They start on lines 1, 2.");
     let same = "No changes made to f. The replacement produced identical content. This might \
                 indicate an issue with special characters or the text not existing as expected.";
     let cases: &[(&str, Pairs<'_>, String)] = &[
         ("one\n", &[("zebra", "x")], not_found.to_owned()),
         ("", &[("abc", "x")], not_found.to_owned()),
-        ("  a\n  b\n", &[("a\nb", "x")], not_found.to_owned()),
+        (
+            "  a\n  b\n",
+            &[("a\nb", "x")],
+            format!(
+                "{not_found}\n\nMost like it are lines 1-2, different in whitespace only:\n  a\n  b"
+            ),
+        ),
         ("a\nb\n", &[("\t", "x")], not_found.to_owned()),
         (
             "one\n",
@@ -135,16 +143,24 @@ async fn errors_name_the_edit_and_nothing_is_written() {
              The oldText must match exactly including all whitespace and newlines."
                 .to_owned(),
         ),
-        ("same\nsame\n", &[("same", "x")], twice(2)),
+        ("same\nsame\n", &[("same", "x")], twice()),
         // Look-alikes make an exact match ambiguous, too.
-        ("\"q\" one\n\u{201c}q\u{201d} two\n", &[("\"q\"", "Z")], twice(2)),
-        ("x\nx  \n", &[("x", "Z")], twice(2)),
-        ("same  \nsame\n", &[("same\t", "q")], twice(2)),
+        ("\"q\" one\n\u{201c}q\u{201d} two\n", &[("\"q\"", "Z")], twice()),
+        ("x\nx  \n", &[("x", "Z")], twice()),
+        ("same  \nsame\n", &[("same\t", "q")], twice()),
+        ("a a\n\na\na\n", &[("a", "x")], several(4, "They start on lines 1, 3, 4.")),
+        ("\na a a\n", &[("a", "x")], several(3, "They all start on line 2.")),
+        (
+            "a\na\na\n\na\na\na\n",
+            &[("a", "x")],
+            several(6, "They start on lines 1, 2, 3, 5, 6, ..."),
+        ),
         (
             "aa\naa\n",
             &[("aa", "b"), ("zz", "q")],
             "Found 2 occurrences of edits[0] in f. \
-             Each oldText must be unique. Please provide more context to make it unique."
+             Each oldText must be unique. Please provide more context to make it unique. \
+             They start on lines 1, 2."
                 .to_owned(),
         ),
         ("a\n", &[("", "q")], "oldText must not be empty in f.".to_owned()),
@@ -174,6 +190,69 @@ async fn errors_name_the_edit_and_nothing_is_written() {
     for (before, pairs, want) in cases {
         assert_eq!(refuse(before.as_bytes(), pairs).await, *want, "{pairs:?}");
     }
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_found_is_told_with_what_is_most_like_it() {
+    let before = b"\xef\xbb\xbfif a {\r\n\tbeta(1);\r\n}\r\n";
+    assert_eq!(
+        refuse(before, &[("if a {\n    beta(1);\n}", "x")]).await,
+        "Could not find the exact text in f. \
+         The old text must match exactly including all whitespace and newlines.\n\n\
+         Most like it are lines 1-3, different in whitespace only:\nif a {\n\tbeta(1);\n}"
+    );
+    assert_eq!(
+        refuse(before, &[("}", "x"), ("\tbeta(12);", "x")]).await,
+        "Could not find edits[1] in f. \
+         The oldText must match exactly including all whitespace and newlines.\n\n\
+         Most like it is line 2, different from line 2 on:\n\tbeta(1);"
+    );
+}
+
+#[tokio::test]
+async fn the_nearest_lines_of_a_large_file_are_found_soon() {
+    let before = numbered(400_000);
+    let text = refuse(before.as_bytes(), &[("399998\n399999,\n400000\n", "x")]).await;
+    assert!(
+        text.ends_with(
+            "Most like it are lines 399998-400000, different from line 399999 on:\n\
+             399998\n399999\n400000"
+        ),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn utf16_is_edited_as_text_and_stays_utf16() {
+    use crate::tools::encoding::{ByteOrder, tests::utf16};
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let before = utf16("\u{e9}n\r\n\u{1f600} two\r\nlast", order);
+        let (after, details) = apply(&before, &[("\u{1f600} two\n", "\u{1f601}\n2\n")]).await;
+        assert_eq!(after, utf16("\u{e9}n\r\n\u{1f601}\r\n2\r\nlast", order));
+        assert_eq!(details["diff"], " 1 \u{e9}n\n-2 \u{1f600} two\n+2 \u{1f601}\n+3 2\n 3 last");
+        let (loose, _) = apply(&utf16("a \u{201c}q\u{201d}\n", order), &[("\"q\"", "Q")]).await;
+        assert_eq!(loose, utf16("a Q\n", order));
+    }
+    for broken in [&b"\xff\xfea\0b"[..], b"\xfe\xff\xd8\x00\0a"] {
+        assert_eq!(
+            refuse(broken, &[("a", "b")]).await,
+            "Could not edit file: f. It begins like UTF-16, but parts of it are not and would be \
+             lost. Use bash to change it."
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_refused_before_it_is_read() {
+    let bed = Bed::new();
+    bed.put("f", "a\n");
+    let file = std::fs::File::options().write(true).open(bed.path("f")).unwrap();
+    file.set_len(10 << 30).unwrap();
+    assert_eq!(
+        bed.text("edit", json!({"path": "f", "edits": edits(&[("a", "b")])})).await,
+        "Could not edit file: f. It is larger than 512.0MB, the most that can be edited. \
+         Use bash to change it."
+    );
 }
 
 #[tokio::test]

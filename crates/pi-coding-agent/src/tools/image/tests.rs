@@ -160,3 +160,96 @@ fn a_model_has_its_own_limits() {
     assert_eq!((limits.max_width, limits.max_height, limits.jpeg_quality), (10, 2000, 100));
     assert_eq!(ImageLimits::new(None).max_bytes, 4_718_592);
 }
+
+#[test]
+fn an_image_that_fits_is_turned_upright_too() {
+    let jpeg = encoded(&picture(30, 10), ImageFormat::Jpeg);
+    let exif = segment(0xe1, &[b"Exif\0\0", TURNED].concat());
+    let turned = [&jpeg[..2], &exif, &jpeg[2..]].concat();
+    let prepared = prepare(turned.clone(), ImageKind::Jpeg, limits(30, 30, 1 << 20));
+    let upright = decoded(&prepared);
+    assert_eq!((upright.width(), upright.height()), (10, 30));
+    assert!(prepared.hints.is_empty(), "{:?}", prepared.hints);
+    let tight = prepare(turned.clone(), ImageKind::Jpeg, limits(10, 30, 1 << 20));
+    assert_eq!(decoded(&tight).height(), 30);
+    let untouched = prepare(turned.clone(), ImageKind::Jpeg, None);
+    assert_eq!(untouched.image.unwrap().data, BASE64_STANDARD.encode(turned));
+}
+
+/// A PNG that claims a size, with next to nothing in it.
+fn claiming_png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = png(1, 1);
+    bytes[16..20].copy_from_slice(&width.to_be_bytes());
+    bytes[20..24].copy_from_slice(&height.to_be_bytes());
+    let checksum = crc32(&bytes[12..29]).to_be_bytes();
+    bytes[29..33].copy_from_slice(&checksum);
+    bytes
+}
+
+/// As PNG wants it over a chunk's name and data.
+fn crc32(bytes: &[u8]) -> u32 {
+    let bit = |crc: u32| (crc >> 1) ^ (0xedb8_8320 * (crc & 1));
+    !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| bit(crc)))
+}
+
+#[test]
+fn a_picture_that_claims_to_be_huge_is_not_decoded() {
+    let mut gif = encoded(&picture(1, 1), ImageFormat::Gif);
+    gif[6..10].copy_from_slice(&[0xff; 4]);
+    let mut bmp = encoded(&picture(1, 1), ImageFormat::Bmp);
+    bmp[18..26].copy_from_slice(&[0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0]);
+    let cases = [
+        (claiming_png(60_000, 50_000), ImageKind::Png, "60000x50000"),
+        (claiming_png(9000, 10_000), ImageKind::Png, "9000x10000"),
+        (gif, ImageKind::Gif, "65535x65535"),
+        (bmp, ImageKind::Bmp, "65535x65535"),
+    ];
+    for (bytes, kind, size) in cases {
+        let prepared = prepare(bytes, kind, Some(ImageLimits::default()));
+        assert_eq!((prepared.image, prepared.mime_type), (None, kind.mime_type()));
+        let want = format!(
+            "[Image omitted: {size} pixels need more than 256.0MB to decode. \
+             Use bash to make a smaller copy.]"
+        );
+        assert_eq!(prepared.hints, [want]);
+    }
+    let broken = prepare(claiming_png(8000, 8000), ImageKind::Png, Some(ImageLimits::default()));
+    assert!(broken.hints[0].contains("could not be resized"), "{:?}", broken.hints);
+}
+
+#[test]
+fn a_huge_file_is_not_looked_at() {
+    let bytes = vec![0; (64 << 20) + 1];
+    for limits in [None, Some(ImageLimits::default())] {
+        let prepared = prepare(bytes.clone(), ImageKind::Png, limits);
+        assert_eq!(prepared.image, None);
+        assert_eq!(
+            prepared.hints,
+            ["[Image omitted: the file is 64.0MB, and at most 64.0MB are read. \
+              Use bash to make a smaller copy.]"]
+        );
+    }
+}
+
+#[test]
+fn half_an_image_is_left_out() {
+    let picture = picture(40, 40);
+    for (format, kind) in [
+        (ImageFormat::Jpeg, ImageKind::Jpeg),
+        (ImageFormat::Png, ImageKind::Png),
+        (ImageFormat::Gif, ImageKind::Gif),
+        (ImageFormat::WebP, ImageKind::WebP),
+        (ImageFormat::Bmp, ImageKind::Bmp),
+    ] {
+        let mut bytes = encoded(&picture, format);
+        let whole = prepare(bytes.clone(), kind, Some(ImageLimits::default()));
+        assert!(whole.image.is_some(), "{kind:?}");
+        bytes.truncate(bytes.len() / 2);
+        let half = prepare(bytes, kind, Some(ImageLimits::default()));
+        assert_eq!((half.image, half.mime_type), (None, kind.mime_type()));
+        assert_eq!(
+            half.hints,
+            ["[Image omitted: could not be resized below the inline image size limit.]"]
+        );
+    }
+}

@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::tools::encoding::{ByteOrder, tests::utf16};
 use crate::tools::testing::{Bed, text_of};
 
 fn numbered(lines: usize) -> String {
@@ -38,6 +40,13 @@ async fn pages_are_cut_by_offset_and_limit() {
         (json!({"path": "nl", "offset": 0, "limit": 1}), more("a", 3, 2)),
         (json!({"path": "nl", "offset": -3, "limit": 1}), more("a", 3, 2)),
         (json!({"path": "nl", "offset": 2.9}), "b\nc\n".to_owned()),
+        // What is no whole number counts as the whole one below, less than nothing as nothing.
+        (json!({"path": "nl", "offset": 2.2, "limit": 1}), more("b", 2, 3)),
+        (json!({"path": "nl", "offset": 2.5, "limit": 1.5}), more("b\nc", 1, 4)),
+        (json!({"path": "nl", "limit": 2.7}), more("a\nb", 2, 3)),
+        (json!({"path": "nl", "limit": 0.5}), more("", 4, 1)),
+        (json!({"path": "nl", "limit": -2}), more("", 4, 1)),
+        (json!({"path": "nl", "offset": 4.5}), String::new()),
         (json!({"path": "nl", "offset": "2", "limit": "1"}), more("b", 2, 3)),
         (json!({"path": "nl", "offset": null, "limit": null}), "a\nb\nc\n".to_owned()),
         (json!({"path": "empty"}), String::new()),
@@ -150,6 +159,61 @@ async fn a_line_over_the_limit_gives_its_size_and_a_way_to_read_it() {
 }
 
 #[tokio::test]
+async fn utf16_is_read_as_text_and_counted_as_text() {
+    let bed = Bed::new();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        bed.put("f", utf16("\u{e9}n\r\n\u{1f600}\nlast", order));
+        let page = bed.text("read", json!({"path": "f", "offset": 2, "limit": 1})).await;
+        assert_eq!(page, "\u{1f600}\n\n[1 more lines in file. Use offset=3 to continue.]");
+        assert_eq!(bed.text("read", json!({"path": "f"})).await, "\u{e9}n\r\n\u{1f600}\nlast");
+        bed.put("long", utf16(&numbered(100_000), order));
+        let output = bed.call("read", json!({"path": "long", "offset": 90_000})).await.unwrap();
+        let text = text_of(&output);
+        assert!(text.starts_with("90000\n90001\n"), "{text}");
+        assert!(text.ends_with(
+            "\n91999\n\n[Showing lines 90000-91999 of 100001. Use offset=92000 to continue.]"
+        ));
+        let truncation = &output.details.unwrap()["truncation"];
+        assert_eq!(truncation["totalBytes"], 6 * 10_000 + 7);
+        bed.put("line", utf16(&"\u{e9}".repeat(30_000), order));
+        assert_eq!(
+            bed.text("read", json!({"path": "line"})).await,
+            "[Line 1 is 58.6KB, exceeds 50.0KB limit. \
+             Use bash: iconv -f UTF-16 -t UTF-8 line | sed -n '1p' | head -c 51200]"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_counts_as_it_is_shown() {
+    let bed = Bed::new();
+    bed.put("short", [0xff; 20_000]);
+    assert_eq!(
+        bed.text("read", json!({"path": "short"})).await,
+        "[Line 1 is 58.6KB, exceeds 50.0KB limit. Use bash: sed -n '1p' short | head -c 51200]"
+    );
+    bed.put("lines", b"\xff\xff\n".repeat(300_000));
+    let output = bed.call("read", json!({"path": "lines"})).await.unwrap();
+    let truncation = &output.details.unwrap()["truncation"];
+    assert_eq!(
+        (&truncation["totalLines"], &truncation["totalBytes"]),
+        (&json!(300_000), &json!(2_100_000))
+    );
+}
+
+#[tokio::test]
+async fn a_huge_image_file_is_refused_before_it_is_read() {
+    let bed = Bed::new();
+    bed.put("huge.png", image::tests::png(4, 2));
+    let file = std::fs::File::options().write(true).open(bed.path("huge.png")).unwrap();
+    file.set_len(10 << 30).unwrap();
+    let output = bed.call("read", json!({"path": "huge.png"})).await.unwrap();
+    let note = "Read image file [image/png]\n[Image omitted: the file is 10240.0MB, and at most \
+                64.0MB are read. Use bash to make a smaller copy.]";
+    assert_eq!((text_of(&output).as_str(), output.content.len()), (note, 1));
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_is_an_error_that_names_it() {
     let bed = Bed::new();
     bed.put("file", "x");
@@ -257,4 +321,62 @@ async fn an_image_that_cannot_be_decoded_is_left_out() {
     bed.session.auto_resize = false;
     let output = bed.call("read", json!({"path": "b.jpg"})).await.unwrap();
     assert_eq!(output.content.len(), 2);
+}
+
+/// A file read page by page, as its notices say.
+async fn read_on(bed: &Bed, limit: Option<u64>) -> String {
+    let (mut pages, mut offset) = (Vec::new(), 1);
+    loop {
+        let arguments = json!({"path": "f", "offset": offset, "limit": limit});
+        let text = bed.text("read", arguments).await;
+        let Some((page, notice)) = text.split_once("\n\n[") else {
+            pages.push(text);
+            return pages.join("\n");
+        };
+        let (_, next) = notice.split_once("Use offset=").unwrap();
+        let next = next.split(' ').next().unwrap().parse().unwrap();
+        assert!(next > offset, "{notice}");
+        pages.push(page.to_owned());
+        offset = next;
+    }
+}
+
+/// Lines of characters of one to four bytes: some that are short or have kilobytes, or thousands of
+/// short ones.
+fn lines() -> impl Strategy<Value = Vec<String>> {
+    let line = |length| {
+        let character =
+            prop::sample::select(vec!["a", "\u{e9}", "\u{20ac}", "\u{1f600}", "\r", " "]);
+        (character, length).prop_map(|(character, length): (&str, usize)| character.repeat(length))
+    };
+    let mixed = prop_oneof![20 => line(0..6_usize), 1 => line(1000..9000_usize)];
+    let many = prop::collection::vec(line(0..6_usize), 1..4)
+        .prop_map(|lines| lines.iter().cycle().take(lines.len() * 1500).cloned().collect());
+    prop_oneof![4 => prop::collection::vec(mixed, 1..60), 1 => many]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_put_together_are_the_file(
+        lines in lines(),
+        limit in prop::option::of(1_u64..3000),
+        encoding in 0..4,
+    ) {
+        // Few pages for many lines: every page reads the file to its end.
+        let fewest = u64::try_from(lines.len() / 20).unwrap();
+        let limit = limit.map(|limit| limit.max(fewest));
+        let text = lines.join("\n");
+        let bed = Bed::new();
+        match encoding {
+            0 => bed.put("f", utf16(&text, ByteOrder::Little)),
+            1 => bed.put("f", utf16(&text, ByteOrder::Big)),
+            2 => bed.put("f", [text.as_bytes(), b"\xff\xe2\x82\n\xf0"].concat()),
+            _ => bed.put("f", &text),
+        }
+        let want = if encoding == 2 { format!("{text}\u{fffd}\u{fffd}\n\u{fffd}") } else { text };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        prop_assert_eq!(runtime.block_on(read_on(&bed, limit)), want);
+    }
 }

@@ -1,4 +1,4 @@
-//! The lines a page shows, picked out of a stream of chunks. Everything else is only counted.
+//! The lines a page shows, picked out of a stream of decoded text. Everything else is only counted.
 
 use crate::tools::truncate::{MAX_BYTES, Totals, count};
 
@@ -27,7 +27,7 @@ pub(super) struct Window {
 /// The selected lines.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Their text, or as much of it as a result may need. Invalid UTF-8 is replaced.
+    /// Their text, or as much of it as a result may need.
     pub text: String,
     /// Size of the whole selection.
     pub totals: Totals,
@@ -51,6 +51,7 @@ impl Window {
         }
     }
 
+    /// `chunk` is UTF-8, cut between characters.
     pub(super) fn feed(&mut self, mut chunk: &[u8]) {
         if self.newlines < self.start {
             let (passed, rest) = after_newlines(chunk, self.start - self.newlines);
@@ -77,15 +78,13 @@ impl Window {
     }
 
     pub(super) fn finish(self) -> Page {
-        let decoded = String::from_utf8_lossy(&self.kept);
-        // Replacing invalid bytes makes the text longer.
-        let grown = count(decoded.len()) - count(self.kept.len()).min(count(decoded.len()));
         let open_line = u64::from(self.last_byte.is_some_and(|last| last != b'\n'));
         Page {
-            totals: Totals { lines: self.selected_newlines + open_line, bytes: self.bytes + grown },
+            totals: Totals { lines: self.selected_newlines + open_line, bytes: self.bytes },
             first_line_bytes: self.first_line_bytes,
             file_lines: self.newlines + 1,
-            text: decoded.into_owned(),
+            // Only what was cut off beyond the limit may end within a character.
+            text: String::from_utf8_lossy(&self.kept).into_owned(),
         }
     }
 

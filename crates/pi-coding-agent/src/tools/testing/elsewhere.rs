@@ -1,4 +1,5 @@
-//! An environment whose files lie elsewhere than its paths say, that watches and may deny.
+//! An environment whose files lie elsewhere than its paths say, that watches, may deny and has
+//! faults.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use pi_agent::env::{
 };
 use tokio_util::sync::CancellationToken;
 
-type Act = Box<dyn FnOnce() + Send>;
+use super::faults::{Fault, Faults, Gate, Reader, Writer};
 
 /// Passes everything on to the machine, under `root`. Who goes round it finds nothing there.
 pub(crate) struct Elsewhere {
@@ -24,8 +25,7 @@ pub(crate) struct Elsewhere {
     root: PathBuf,
     /// Nothing at or below it may be touched.
     denied: Option<PathBuf>,
-    /// What is done once before the first call of this name.
-    before: Mutex<Option<(&'static str, Act)>>,
+    faults: Faults,
     calls: Mutex<Vec<String>>,
 }
 
@@ -38,7 +38,7 @@ impl Elsewhere {
             temp_dir: inner.temp_dir().to_owned(),
             root: "/".into(),
             denied: None,
-            before: Mutex::default(),
+            faults: Faults::default(),
             calls: Mutex::default(),
             inner,
         }
@@ -60,9 +60,23 @@ impl Elsewhere {
         self
     }
 
+    /// Does something just before the next call of a name.
     pub(crate) fn before(self, call: &'static str, act: impl FnOnce() + Send + 'static) -> Self {
-        *self.before.lock().unwrap() = Some((call, Box::new(act)));
+        self.with(call, Fault::Meanwhile(Box::new(act)))
+    }
+
+    /// Lets the next call of a name meet a fault. A call is named like the method, a `read_at`
+    /// `read`.
+    pub(crate) fn with(self, call: &'static str, fault: Fault) -> Self {
+        self.faults.add(call, fault);
         self
+    }
+
+    /// Holds back the next call of a name.
+    pub(crate) fn slow(&self, call: &'static str) -> Gate {
+        let gate = Gate::new();
+        self.faults.add(call, Fault::Slow(gate.clone()));
+        gate
     }
 
     /// What was asked for, with the environment's own paths.
@@ -80,11 +94,16 @@ impl Elsewhere {
         Path::new("/").join(path.strip_prefix(&self.root).unwrap())
     }
 
-    fn enter(&self, operation: Operation, call: &str, path: &Path) -> Result<PathBuf, EnvError> {
+    async fn enter(
+        &self,
+        operation: Operation,
+        call: &str,
+        path: &Path,
+    ) -> Result<PathBuf, EnvError> {
         self.calls.lock().unwrap().push(format!("{call} {}", path.display()));
-        let act = self.before.lock().unwrap().take_if(|(awaited, _)| *awaited == call);
-        if let Some((_, act)) = act {
-            act();
+        let room = self.faults.meet(operation, call, path).await?;
+        if room.is_some() {
+            return Err(EnvError::new(operation, path, EnvErrorKind::NoSpace));
         }
         if self.denied.as_ref().is_some_and(|denied| path.starts_with(denied)) {
             return Err(EnvError::new(operation, path, EnvErrorKind::AccessDenied));
@@ -105,7 +124,7 @@ impl Elsewhere {
         T: Send + 'a,
     {
         Box::pin(async move {
-            let real = self.enter(operation, call, path)?;
+            let real = self.enter(operation, call, path).await?;
             work(real).await.map_err(|error| EnvError { path: path.to_owned(), ..error })
         })
     }
@@ -149,7 +168,11 @@ impl ExecutionEnv for Elsewhere {
     }
 
     fn open<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, Box<dyn FileReader>> {
-        self.pass(Operation::Open, "open", path, async |at| self.inner.open(&at).await)
+        self.pass(Operation::Open, "open", path, async move |at| {
+            let inner = self.inner.open(&at).await?;
+            let reader = Reader { inner, path: path.to_owned(), faults: self.faults.clone() };
+            Ok(Box::new(reader) as Box<dyn FileReader>)
+        })
     }
 
     fn list<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, Vec<DirEntry>> {
@@ -197,7 +220,8 @@ impl ExecutionEnv for Elsewhere {
         self.pass(Operation::TemporaryFile, "temporary_file", &self.temp_dir, async move |_| {
             let inner = self.inner.temporary_file(prefix, suffix).await?;
             let path = self.named(inner.path());
-            Ok(Box::new(Writer { inner, path }) as Box<dyn FileWriter>)
+            let writer = Writer { inner, path, faults: self.faults.clone() };
+            Ok(Box::new(writer) as Box<dyn FileWriter>)
         })
     }
 
@@ -207,7 +231,7 @@ impl ExecutionEnv for Elsewhere {
         cancel: CancellationToken,
     ) -> EnvFuture<'a, Box<dyn RunningProcess>> {
         Box::pin(async move {
-            let cwd = self.enter(Operation::ChangeDirectory, "spawn", &command.cwd)?;
+            let cwd = self.enter(Operation::ChangeDirectory, "spawn", &command.cwd).await?;
             let ProcessCommand { mut program, .. } = command;
             if program.is_absolute() {
                 program = self.at(&program);
@@ -218,25 +242,5 @@ impl ExecutionEnv for Elsewhere {
 
     fn kill_all(&self) {
         self.inner.kill_all();
-    }
-}
-
-#[derive(Debug)]
-struct Writer {
-    inner: Box<dyn FileWriter>,
-    path: PathBuf,
-}
-
-impl FileWriter for Writer {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn write<'a>(&'a mut self, bytes: &'a [u8]) -> EnvFuture<'a, ()> {
-        self.inner.write(bytes)
-    }
-
-    fn finish(&mut self) -> EnvFuture<'_, ()> {
-        self.inner.finish()
     }
 }
