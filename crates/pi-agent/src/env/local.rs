@@ -22,6 +22,7 @@ mod errno;
 mod open_file;
 mod process;
 mod process_groups;
+mod process_table;
 mod real_path;
 mod replace_file;
 mod stat;

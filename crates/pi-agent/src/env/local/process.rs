@@ -1,8 +1,9 @@
 //! Running one command: own process group, no input, one pipe for all output, and nothing left
 //! running when it is stopped or dropped.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, PipeReader};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -22,11 +23,25 @@ use crate::env::{
     RunningProcess,
 };
 
-/// Most bytes of one [`ProcessEvent::Output`]; as much as a pipe of Linux holds.
-const CHUNK: usize = 64 * 1024;
+/// Most bytes of one [`ProcessEvent::Output`].
+const CHUNK: usize = 256 * 1024;
+
+/// Bytes a pipe should hold, so that even the fastest command does not fill it in a [`PAUSE`].
+const PIPE_SIZE: usize = 1024 * 1024;
+
+/// An empty pipe is left alone for this long. Many commands print in pieces of 4 KiB and less, and
+/// being woken for each costs more than everything else that is done with them.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// After the leader has ended, output of what it left behind is read until none came for this long.
 const IDLE_GRACE: Duration = Duration::from_millis(100);
+
+/// How long what was asked to end may take for it. Short: somebody waits who wants it gone.
+pub(super) const END_GRACE: Duration = Duration::from_secs(1);
+
+/// When to look first whether what was asked to end is gone, as most of it is at once, and how long
+/// not to look at most.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
 /// After a kill the end is waited for no longer: a process may hang in the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(2);
@@ -41,9 +56,9 @@ pub(super) fn spawn(
     let started = if cancel.is_cancelled() {
         None
     } else {
-        processes.start(|(child, _): &(Child, Receiver)| child.id(), || start(&command))?
+        processes.start(|(child, ..): &Started| child.id(), || start(&command))?
     };
-    let Some(((child, output), group)) = started else {
+    let Some(((child, output, pause), group)) = started else {
         return Err(EnvError::new(Operation::Spawn, command.program, EnvErrorKind::Aborted));
     };
     let started = Instant::now();
@@ -54,11 +69,14 @@ pub(super) fn spawn(
         cancel,
         started,
         deadline: command.timeout.map(|timeout| started + timeout),
+        arguments: command.arguments,
         chunk: vec![0; CHUNK],
+        pause,
+        paused_until: None,
         is_open: true,
         was_given: false,
         exit: None,
-        stopped: None,
+        stop: None,
         give_up: None,
         is_over: false,
     }))
@@ -72,16 +90,28 @@ struct LocalProcess {
     cancel: CancellationToken,
     started: Instant,
     deadline: Option<Instant>,
+    arguments: Vec<OsString>,
     chunk: Vec<u8>,
+    pause: Option<Duration>,
+    /// Output may have come, but is not looked at before.
+    paused_until: Option<Instant>,
     /// Somebody may still write.
     is_open: bool,
     /// Output was given last. The time the caller spent on it does not count as silence.
     was_given: bool,
     exit: Option<LeaderExit>,
-    /// It was killed, and why.
-    stopped: Option<ProcessEnd>,
+    stop: Option<Stop>,
     give_up: Option<Instant>,
     is_over: bool,
+}
+
+/// That everything was asked to end.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    end: ProcessEnd,
+    since: Instant,
+    /// `None` once everything is gone or was killed.
+    look_at: Option<Instant>,
 }
 
 impl RunningProcess for LocalProcess {
@@ -98,29 +128,29 @@ impl RunningProcess for LocalProcess {
 impl LocalProcess {
     /// Reads the next output; 0 bytes at the end of everything.
     async fn read(&mut self) -> usize {
-        if std::mem::take(&mut self.was_given) && self.exit.is_some() && self.stopped.is_none() {
+        if std::mem::take(&mut self.was_given) && self.exit.is_some() && self.stop.is_none() {
             self.give_up = Some(Instant::now() + IDLE_GRACE);
         }
-        while !self.is_over && (self.is_open || self.exit.is_none()) {
+        while !self.is_over && (self.is_open || self.exit.is_none() || self.look_at().is_some()) {
             tokio::select! {
-                () = self.cancel.cancelled(), if self.stopped.is_none() => {
+                () = self.cancel.cancelled(), if self.stop.is_none() => {
                     self.stop(ProcessEnd::Aborted);
                 }
-                () = until(self.deadline), if self.stopped.is_none() => {
+                () = until(self.deadline), if self.stop.is_none() => {
                     self.stop(ProcessEnd::TimedOut(self.exit));
                 }
+                () = until(self.look_at()) => self.look(),
                 () = until(self.give_up) => self.is_over = true,
-                status = self.child.wait(), if self.exit.is_none() => {
-                    let after = self.started.elapsed();
-                    self.exit = Some(LeaderExit { code: exit_code(&status), after });
-                    self.group.leader_ended();
-                    self.give_up = Some(Instant::now() + IDLE_GRACE);
-                }
-                read = self.output.read(&mut self.chunk), if self.is_open => {
+                status = self.child.wait(), if self.exit.is_none() => self.leader_ended(&status),
+                () = until(self.paused_until) => self.paused_until = None,
+                read = self.output.read(&mut self.chunk),
+                    if self.is_open && self.paused_until.is_none() =>
+                {
                     let length = read.unwrap_or(0);
                     self.is_open = length > 0;
                     if self.is_open {
                         self.was_given = true;
+                        self.pause_after(length);
                         return length;
                     }
                 }
@@ -129,16 +159,53 @@ impl LocalProcess {
         0
     }
 
+    fn pause_after(&mut self, length: usize) {
+        if length < self.chunk.len() && self.exit.is_none() && self.stop.is_none() {
+            self.paused_until = self.pause.map(|pause| Instant::now() + pause);
+        }
+    }
+
+    fn leader_ended(&mut self, status: &io::Result<ExitStatus>) {
+        let after = self.started.elapsed();
+        self.exit = Some(LeaderExit { code: exit_code(status), after });
+        self.group.leader_ended();
+        self.paused_until = None;
+        if self.look_at().is_none() {
+            self.give_up = Some(Instant::now() + IDLE_GRACE);
+        }
+    }
+
     fn stop(&mut self, end: ProcessEnd) {
-        self.stopped = Some(end);
-        self.group.kill();
+        let since = Instant::now();
+        self.group.terminate(&self.arguments);
+        self.stop = Some(Stop { end, since, look_at: Some(since + LOOKS.0) });
+        self.give_up = None;
+        self.paused_until = None;
+    }
+
+    fn look_at(&self) -> Option<Instant> {
+        self.stop.and_then(|stop| stop.look_at)
+    }
+
+    fn look(&mut self) {
+        let Some(stop) = &mut self.stop else { return };
+        let now = Instant::now();
+        if self.group.is_alive() {
+            let elapsed = now - stop.since;
+            if elapsed < END_GRACE {
+                stop.look_at = Some(now + elapsed.min(LOOKS.1).min(END_GRACE - elapsed));
+                return;
+            }
+            self.group.kill();
+        }
+        stop.look_at = None;
         let grace = if self.exit.is_some() { IDLE_GRACE } else { KILL_GRACE };
-        self.give_up = Some(Instant::now() + grace);
+        self.give_up = Some(now + grace);
     }
 
     fn end(&self) -> ProcessEnd {
-        match (self.stopped, self.exit) {
-            (Some(stopped), _) => stopped,
+        match (self.stop, self.exit) {
+            (Some(stop), _) => stop.end,
             (None, Some(exit)) => ProcessEnd::Exited(exit.code),
             (None, None) => ProcessEnd::Aborted,
         }
@@ -152,21 +219,27 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-fn start(command: &ProcessCommand) -> Result<(Child, Receiver), EnvError> {
-    if !command.cwd.is_dir() {
-        let kind = EnvErrorKind::NotFound;
-        return Err(EnvError::new(Operation::ChangeDirectory, &command.cwd, kind));
+/// A command, its output, and how long to leave that alone once it is empty.
+type Started = (Child, Receiver, Option<Duration>);
+
+fn start(command: &ProcessCommand) -> Result<Started, EnvError> {
+    let cwd = &command.cwd;
+    if !cwd.is_dir() {
+        return Err(EnvError::new(Operation::ChangeDirectory, cwd, EnvErrorKind::NotFound));
     }
+    rustix::fs::access(cwd, Access::EXEC_OK)
+        .map_err(|error| failed(Operation::ChangeDirectory, cwd, error.into()))?;
     launch(command).map_err(|error| failed(Operation::Spawn, &command.program, error))
 }
 
-fn launch(command: &ProcessCommand) -> io::Result<(Child, Receiver)> {
+fn launch(command: &ProcessCommand) -> io::Result<Started> {
     let ProcessCommand { program, arguments, cwd, environment, timeout: _ } = command;
     if program.is_absolute() {
         // Told here, as the program that makes a session could only exit with a code.
         rustix::fs::access(program, Access::EXEC_OK)?;
     }
     let (reader, writer) = io::pipe()?;
+    let pause = enlarge(&reader).then_some(PAUSE);
     let output = Receiver::from_owned_fd(reader.into())?;
     let mut process = match session_leader() {
         // A session of its own takes the terminal away, so nothing can ask the user behind our
@@ -193,7 +266,18 @@ fn launch(command: &ProcessCommand) -> io::Result<(Child, Receiver)> {
     // The builder holds our copies of the writing end; the output would never end.
     let child = process.spawn()?;
     drop(process);
-    Ok((child, output))
+    Ok((child, output, pause))
+}
+
+/// Whether the pipe now holds [`PIPE_SIZE`]. The system may be out of memory for pipes.
+#[cfg(target_os = "linux")]
+fn enlarge(pipe: &PipeReader) -> bool {
+    rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn enlarge(_pipe: &PipeReader) -> bool {
+    false
 }
 
 /// The program that starts another one in a session of its own, if we have a terminal that
