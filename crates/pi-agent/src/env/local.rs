@@ -20,6 +20,7 @@ use open_file::{LocalReader, LocalWriter};
 
 mod errno;
 mod open_file;
+mod output_pipe;
 mod process;
 mod process_groups;
 mod process_table;

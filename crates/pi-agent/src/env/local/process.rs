@@ -3,20 +3,19 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, PipeReader};
+use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rustix::fs::Access;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::failed;
+use super::output_pipe::OutputPipe;
 use super::process_groups::{ProcessGroups, RunningGroup};
 use crate::env::{
     EnvError, EnvErrorKind, LeaderExit, Operation, ProcessCommand, ProcessEnd, ProcessEvent,
@@ -25,13 +24,6 @@ use crate::env::{
 
 /// Most bytes of one [`ProcessEvent::Output`].
 const CHUNK: usize = 256 * 1024;
-
-/// Bytes a pipe should hold, so that even the fastest command does not fill it in a [`PAUSE`].
-const PIPE_SIZE: usize = 1024 * 1024;
-
-/// An empty pipe is left alone for this long. Many commands print in pieces of 4 KiB and less, and
-/// being woken for each costs more than everything else that is done with them.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// After the leader has ended, output of what it left behind is read until none came for this long.
 const IDLE_GRACE: Duration = Duration::from_millis(100);
@@ -56,9 +48,9 @@ pub(super) fn spawn(
     let started = if cancel.is_cancelled() {
         None
     } else {
-        processes.start(|(child, ..): &Started| child.id(), || start(&command))?
+        processes.start(|(child, _): &Started| child.id(), || start(&command))?
     };
-    let Some(((child, output, pause), group)) = started else {
+    let Some(((child, output), group)) = started else {
         return Err(EnvError::new(Operation::Spawn, command.program, EnvErrorKind::Aborted));
     };
     let started = Instant::now();
@@ -71,9 +63,6 @@ pub(super) fn spawn(
         deadline: command.timeout.map(|timeout| started + timeout),
         arguments: command.arguments,
         chunk: vec![0; CHUNK],
-        pause,
-        paused_until: None,
-        is_open: true,
         was_given: false,
         exit: None,
         stop: None,
@@ -85,18 +74,13 @@ pub(super) fn spawn(
 #[derive(Debug)]
 struct LocalProcess {
     child: Child,
-    output: Receiver,
+    output: OutputPipe,
     group: RunningGroup,
     cancel: CancellationToken,
     started: Instant,
     deadline: Option<Instant>,
     arguments: Vec<OsString>,
     chunk: Vec<u8>,
-    pause: Option<Duration>,
-    /// Output may have come, but is not looked at before.
-    paused_until: Option<Instant>,
-    /// Somebody may still write.
-    is_open: bool,
     /// Output was given last. The time the caller spent on it does not count as silence.
     was_given: bool,
     exit: Option<LeaderExit>,
@@ -131,7 +115,9 @@ impl LocalProcess {
         if std::mem::take(&mut self.was_given) && self.exit.is_some() && self.stop.is_none() {
             self.give_up = Some(Instant::now() + IDLE_GRACE);
         }
-        while !self.is_over && (self.is_open || self.exit.is_none() || self.look_at().is_some()) {
+        while !self.is_over
+            && (!self.output.has_ended() || self.exit.is_none() || self.look_at().is_some())
+        {
             tokio::select! {
                 () = self.cancel.cancelled(), if self.stop.is_none() => {
                     self.stop(ProcessEnd::Aborted);
@@ -142,15 +128,9 @@ impl LocalProcess {
                 () = until(self.look_at()) => self.look(),
                 () = until(self.give_up) => self.is_over = true,
                 status = self.child.wait(), if self.exit.is_none() => self.leader_ended(&status),
-                () = until(self.paused_until) => self.paused_until = None,
-                read = self.output.read(&mut self.chunk),
-                    if self.is_open && self.paused_until.is_none() =>
-                {
-                    let length = read.unwrap_or(0);
-                    self.is_open = length > 0;
-                    if self.is_open {
+                length = self.output.read(&mut self.chunk), if !self.output.has_ended() => {
+                    if length > 0 {
                         self.was_given = true;
-                        self.pause_after(length);
                         return length;
                     }
                 }
@@ -159,17 +139,11 @@ impl LocalProcess {
         0
     }
 
-    fn pause_after(&mut self, length: usize) {
-        if length < self.chunk.len() && self.exit.is_none() && self.stop.is_none() {
-            self.paused_until = self.pause.map(|pause| Instant::now() + pause);
-        }
-    }
-
     fn leader_ended(&mut self, status: &io::Result<ExitStatus>) {
         let after = self.started.elapsed();
         self.exit = Some(LeaderExit { code: exit_code(status), after });
         self.group.leader_ended();
-        self.paused_until = None;
+        self.output.hurry();
         if self.look_at().is_none() {
             self.give_up = Some(Instant::now() + IDLE_GRACE);
         }
@@ -180,7 +154,7 @@ impl LocalProcess {
         self.group.terminate(&self.arguments);
         self.stop = Some(Stop { end, since, look_at: Some(since + LOOKS.0) });
         self.give_up = None;
-        self.paused_until = None;
+        self.output.hurry();
     }
 
     fn look_at(&self) -> Option<Instant> {
@@ -219,8 +193,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// A command, its output, and how long to leave that alone once it is empty.
-type Started = (Child, Receiver, Option<Duration>);
+type Started = (Child, OutputPipe);
 
 fn start(command: &ProcessCommand) -> Result<Started, EnvError> {
     let cwd = &command.cwd;
@@ -238,9 +211,7 @@ fn launch(command: &ProcessCommand) -> io::Result<Started> {
         // Told here, as the program that makes a session could only exit with a code.
         rustix::fs::access(program, Access::EXEC_OK)?;
     }
-    let (reader, writer) = io::pipe()?;
-    let pause = enlarge(&reader).then_some(PAUSE);
-    let output = Receiver::from_owned_fd(reader.into())?;
+    let (output, writer) = OutputPipe::new()?;
     let mut process = match session_leader() {
         // A session of its own takes the terminal away, so nothing can ask the user behind our
         // back or stop for doing so. It makes the process group as well.
@@ -266,18 +237,7 @@ fn launch(command: &ProcessCommand) -> io::Result<Started> {
     // The builder holds our copies of the writing end; the output would never end.
     let child = process.spawn()?;
     drop(process);
-    Ok((child, output, pause))
-}
-
-/// Whether the pipe now holds [`PIPE_SIZE`]. The system may be out of memory for pipes.
-#[cfg(target_os = "linux")]
-fn enlarge(pipe: &PipeReader) -> bool {
-    rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enlarge(_pipe: &PipeReader) -> bool {
-    false
+    Ok((child, output))
 }
 
 /// The program that starts another one in a session of its own, if we have a terminal that
