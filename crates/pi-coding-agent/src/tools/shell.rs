@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pi_agent::env::{ExecutionEnv, FileKind};
 
-use super::path;
+use super::{SessionVariables, path};
 use crate::env::registry;
 
 /// The setting names no file.
@@ -51,6 +51,7 @@ async fn is_file(env: &dyn ExecutionEnv, path: &Path) -> bool {
 pub fn environment(
     inherited: &BTreeMap<OsString, OsString>,
     agent_dir: &Path,
+    session: SessionVariables,
 ) -> BTreeMap<OsString, OsString> {
     let mut variables = inherited.clone();
     let mut path = agent_dir.join("bin").into_os_string();
@@ -61,6 +62,20 @@ pub fn environment(
     variables.insert("PATH".into(), path);
     variables.insert(registry::AI_AGENT.into(), "pi".into());
     variables.insert(registry::INSIDE_PI.into(), "true".into());
+    let SessionVariables { session_id, session_file, provider, model, reasoning_level } = session;
+    // Those of a pi that runs this one would be wrong.
+    for (name, value) in [
+        (registry::SESSION_ID, session_id.map(OsString::from)),
+        (registry::SESSION_FILE, session_file.map(OsString::from)),
+        (registry::PROVIDER, provider.map(OsString::from)),
+        (registry::MODEL, model.map(OsString::from)),
+        (registry::REASONING_LEVEL, reasoning_level.map(OsString::from)),
+    ] {
+        variables.remove(OsStr::new(name));
+        if let Some(value) = value {
+            variables.insert(name.into(), value);
+        }
+    }
     variables
 }
 

@@ -1,8 +1,10 @@
 use std::path::Path;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::tools::SessionVariables;
 use crate::tools::testing::{Bed, Updates as Seen, text_of};
 
 fn run(command: &str) -> Value {
