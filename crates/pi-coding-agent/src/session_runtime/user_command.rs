@@ -19,8 +19,8 @@ use crate::tools::{SessionVariables, ToolContext};
 /// How a user's command is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BashOptions {
-    /// It is kept in the session, and the model is not told of it.
-    pub exclude_from_context: bool,
+    /// Kept in the session as it is given. If true, the model is not told of the command.
+    pub exclude_from_context: Option<bool>,
 }
 
 /// What became of a user's command. A command that fails is a result as well.
@@ -96,7 +96,7 @@ impl AgentSession {
                 truncated: result.truncated,
                 full_output_path: path.map(|path| path.to_string_lossy().into_owned()),
                 timestamp: context.env.now_ms(),
-                exclude_from_context: options.exclude_from_context.then_some(true),
+                exclude_from_context: options.exclude_from_context,
             };
             let stored = self.inner.harness.record_bash(message);
             stored.context(ErrorKind::Internal, || "Cannot store the command")?;
@@ -170,7 +170,8 @@ impl PlainOutput<'_> {
     }
 
     async fn finish(mut self) -> OutputLog {
-        let text = self.plain.push(self.decoder.finish());
+        let mut text = self.plain.push(self.decoder.finish());
+        text.push_str(&self.plain.finish());
         self.take(text).await;
         self.log.finish().await;
         self.log

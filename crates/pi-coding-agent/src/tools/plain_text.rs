@@ -6,14 +6,21 @@
 /// Leaves out escape sequences, control characters but for tab and newline, and the marks of
 /// interlinear annotations, which have no width that programs agree on.
 ///
-/// A sequence that is broken off takes no text with it: a line end ends it, a letter that cannot be
-/// a part of it is text.
+/// A sequence that is broken off takes no text with it: a letter that cannot be a part of it, or a
+/// line end, is text again, and so is the inside of one that has no end at all.
 #[derive(Debug, Default)]
 pub struct PlainText {
     state: State,
+    /// What is inside a sequence that needs an end, in case there is none.
+    held: String,
+    /// Bytes inside, held or not.
+    inside: usize,
 }
 
-/// Within which sequence of ECMA-48 it is.
+/// Bytes inside a sequence; with more it is an image, and no text behind a beginning without end.
+const MOST_HELD: usize = 64 * 1024;
+
+/// Where in a sequence of ECMA-48 it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -22,9 +29,11 @@ enum State {
     Escape,
     /// After `ESC [`: up to a final character `@` to `~`.
     Control,
-    /// After `ESC ]`: up to BEL, ST, or the end of the line.
-    Command,
-    /// After `ESC P`, `ESC X`, `ESC ^` or `ESC _`: up to BEL or ST. Images span lines.
+    /// After `ESC ]`, `ESC X`, `ESC ^` or `ESC _`: up to BEL or ST, which stand in the same line.
+    Line,
+    /// After an ESC in a line, which with a backslash is ST.
+    LineEscape,
+    /// After `ESC P`: up to BEL, ST or another sequence. Images have many lines.
     Data,
 }
 
@@ -42,45 +51,77 @@ impl PlainText {
             }
             let mut characters = rest.chars();
             if let Some(character) = characters.next() {
-                self.state = self.next(character, &mut text);
+                self.step(character, &mut text);
                 rest = characters.as_str();
             }
         }
         text
     }
 
-    /// The state after a character; puts it into `text` if it is to be seen.
-    fn next(&self, character: char, text: &mut String) -> State {
-        match (self.state, character) {
-            (_, '\u{1b}') => State::Escape,
-            // CAN and SUB break off what was begun, ST ends it.
-            (_, '\u{18}' | '\u{1a}' | '\u{9c}') => State::Text,
-            (State::Data, '\u{7}') => State::Text,
-            (State::Data, _) => State::Data,
-            (State::Command, '\u{7}') => State::Text,
-            (State::Command, '\n') => shown(character, text),
-            (State::Command, _) => State::Command,
-            (State::Escape, '[') => State::Control,
-            (State::Escape, ']') => State::Command,
-            (State::Escape, 'P' | 'X' | '^' | '_') => State::Data,
-            (State::Escape, ' '..='/') => State::Escape,
-            (State::Escape, '0'..='~') => State::Text,
-            (State::Control, ' '..='?') => State::Control,
-            (State::Control, '@'..='~') => State::Text,
-            (_, '\u{9b}') => State::Control,
-            (_, '\u{9d}') => State::Command,
-            (_, '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}') => State::Data,
-            // A terminal acts on these even within a sequence, which then goes on.
-            (state, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}') => state,
-            (_, character) if is_special(character) => State::Text,
-            (_, character) => shown(character, text),
+    /// What is to be seen after all, as nothing follows.
+    pub fn finish(&mut self) -> String {
+        std::mem::take(self).held
+    }
+
+    fn step(&mut self, character: char, text: &mut String) {
+        let was = self.state;
+        self.state = was.next(character);
+        match was {
+            State::Line | State::Data if self.state == was => return self.hold(character),
+            State::Line if self.state == State::LineEscape => return,
+            State::Line if character == '\n' => text.push_str(&self.held),
+            State::LineEscape if character != '\\' => text.push_str(&self.held),
+            _ => {}
+        }
+        self.held.clear();
+        self.inside = 0;
+        if self.state == State::Text && !was.ends_with(character) && !is_special(character) {
+            text.push(character);
+        }
+    }
+
+    fn hold(&mut self, character: char) {
+        self.inside += character.len_utf8();
+        if self.inside > MOST_HELD {
+            self.held.clear();
+        } else if !is_special(character) {
+            self.held.push(character);
         }
     }
 }
 
-fn shown(character: char, text: &mut String) -> State {
-    text.push(character);
-    State::Text
+impl State {
+    fn next(self, character: char) -> Self {
+        match (self, character) {
+            (Self::Line, '\u{1b}') => Self::LineEscape,
+            (_, '\u{1b}') => Self::Escape,
+            // CAN and SUB break off what was begun, ST ends it.
+            (_, '\u{18}' | '\u{1a}' | '\u{9c}') => Self::Text,
+            (Self::Line | Self::Data, '\u{7}') | (Self::Line, '\n') => Self::Text,
+            (Self::Line | Self::Data, _) => self,
+            (Self::Escape | Self::LineEscape, '[') | (_, '\u{9b}') => Self::Control,
+            (Self::Escape | Self::LineEscape, ']' | 'X' | '^' | '_')
+            | (_, '\u{98}' | '\u{9d}'..='\u{9f}') => Self::Line,
+            (Self::Escape | Self::LineEscape, 'P') | (_, '\u{90}') => Self::Data,
+            (Self::Escape | Self::LineEscape, ' '..='/') => Self::Escape,
+            (Self::Control, ' '..='?') => Self::Control,
+            // A terminal acts on these even within a sequence, which then goes on.
+            (Self::Escape | Self::LineEscape, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}') => {
+                Self::Escape
+            }
+            (Self::Control, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}') => Self::Control,
+            _ => Self::Text,
+        }
+    }
+
+    /// Whether a character ends it as its last one.
+    fn ends_with(self, character: char) -> bool {
+        match self {
+            Self::Escape | Self::LineEscape => matches!(character, '0'..='~'),
+            Self::Control => matches!(character, '@'..='~'),
+            Self::Text | Self::Line | Self::Data => false,
+        }
+    }
 }
 
 fn is_special(character: char) -> bool {
@@ -97,7 +138,9 @@ mod tests {
 
     fn plain(pieces: &[&str]) -> String {
         let mut plain = PlainText::default();
-        pieces.iter().map(|piece| plain.push(piece)).collect()
+        let mut text: String = pieces.iter().map(|piece| plain.push(piece)).collect();
+        text.push_str(&plain.finish());
+        text
     }
 
     const CASES: &[(&str, &str)] = &[
@@ -109,7 +152,7 @@ mod tests {
         ("\u{1b}]133;A\u{7}$ ls\u{1b}]133;C;\u{1b}\\out", "$ lsout"),
         ("\u{1b}[<35;59;1Mx", "x"),
         ("\u{1b}[>0;276;0cx", "x"),
-        ("\u{1b}[?2004hx\u{1b}[!px\u{1b}[2 qx", "xxx"),
+        ("\u{1b}[?2004hx\u{1b}[!px\u{1b}[2 qx\u{1b}[38:2::1:2:3mx", "xxxx"),
         // The keypad, with text behind.
         ("\u{1b}=one\u{1b}>two", "onetwo"),
         ("\u{1b}7a\u{1b}8b\u{1b}cd\u{1b}Me", "abde"),
@@ -133,9 +176,15 @@ mod tests {
         ("a\u{1b}[3\u{1b}[4mb", "ab"),
         ("a\u{1b}[31\u{18}b\u{1b}]0;t\u{1a}c", "abc"),
         ("a\u{1b}[3\r1mb", "ab"),
-        ("a\u{1b}]0;never ended\nnext", "a\nnext"),
-        ("a\u{1b}Pnever ended\u{1b}[0mb", "ab"),
-        ("a\u{1b}\nb", "a\nb"),
+        ("a\u{1b}\nb\u{1b}\tc", "a\nb\tc"),
+        // Without an end.
+        ("a\u{1b}]no\u{7f} end\nnext\u{7}", "ano end\nnext"),
+        ("a\u{1b}]no end\u{1b}[0m next", "ano end next"),
+        ("a\u{1b}]no end\u{1b}]0;title\u{7} next", "ano end next"),
+        ("a\u{1b}_no\tend", "ano\tend"),
+        ("a\u{1b}]no end\u{1b}", "ano end"),
+        ("a\u{1b}Pno end\nnext", "ano end\nnext"),
+        ("a\u{1b}Pno end\u{1b}[0mb", "ab"),
         // What has no width, and what only looks so.
         ("\u{fff9}a\u{fffa}b\u{fffb}", "ab"),
         ("\u{fffd}\u{200e}e\u{301}\u{200d}\u{feff}", "\u{fffd}\u{200e}e\u{301}\u{200d}\u{feff}"),
@@ -159,5 +208,19 @@ mod tests {
             let characters: Vec<&str> = characters.iter().map(String::as_str).collect();
             assert_eq!(plain(&characters), *want, "{output:?}");
         }
+    }
+
+    #[test]
+    fn an_image_without_end_is_neither_kept_nor_shown() {
+        let mut plain = PlainText::default();
+        let image = "A".repeat(10_000);
+        assert_eq!(plain.push("a\u{1b}]1337;File=:"), "a");
+        for _ in 0..100 {
+            assert_eq!(plain.push(&image), "");
+            assert!(plain.held.len() <= MOST_HELD);
+        }
+        assert_eq!(plain.push("\nnext\u{1b}]0;x"), "\nnext");
+        assert_eq!(plain.finish(), "0;x");
+        assert_eq!(plain.push("new"), "new");
     }
 }

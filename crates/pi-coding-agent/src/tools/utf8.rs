@@ -2,16 +2,35 @@
 
 use std::borrow::Cow;
 
-/// Decodes a stream cut anywhere; what is no UTF-8 becomes U+FFFD.
+/// Decodes a stream cut anywhere; what is no UTF-8 becomes U+FFFD. A byte order mark at the very start
+/// is left out.
 #[derive(Debug, Default)]
 pub struct Utf8Decoder {
     /// The start of a character whose end has not come yet.
     cut: Vec<u8>,
+    has_begun: bool,
 }
 
 impl Utf8Decoder {
     /// The text of the next bytes. A character cut in two comes with its end.
     pub fn decode<'a>(&mut self, chunk: &'a [u8]) -> Cow<'a, str> {
+        let text = self.decode_all(chunk);
+        if self.has_begun || text.is_empty() {
+            return text;
+        }
+        self.has_begun = true;
+        match text {
+            Cow::Borrowed(text) => without_mark(text).into(),
+            Cow::Owned(text) => without_mark(&text).to_owned().into(),
+        }
+    }
+
+    /// What is left when nothing follows.
+    pub fn finish(&mut self) -> &'static str {
+        if std::mem::take(&mut self.cut).is_empty() { "" } else { "\u{fffd}" }
+    }
+
+    fn decode_all<'a>(&mut self, chunk: &'a [u8]) -> Cow<'a, str> {
         if self.cut.is_empty() {
             return match std::str::from_utf8(chunk) {
                 Ok(text) => text.into(),
@@ -24,11 +43,6 @@ impl Utf8Decoder {
             Ok(text) => text.into(),
             Err(invalid) => self.replace_invalid(invalid.as_bytes()).into(),
         }
-    }
-
-    /// What is left when nothing follows.
-    pub fn finish(&mut self) -> &'static str {
-        if std::mem::take(&mut self.cut).is_empty() { "" } else { "\u{fffd}" }
     }
 
     fn replace_invalid(&mut self, bytes: &[u8]) -> String {
@@ -47,6 +61,10 @@ impl Utf8Decoder {
         }
         text
     }
+}
+
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -74,6 +92,20 @@ mod tests {
         ];
         for bytes in cases {
             assert_eq!(decode(&[bytes]), String::from_utf8_lossy(bytes), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text_at_the_very_start() {
+        let cases: [(&[&[u8]], &str); 5] = [
+            (&[b"\xef\xbb\xbfa"], "a"),
+            (&[b"", b"\xef", b"\xbb", b"\xbf", b"\xef\xbb\xbf"], "\u{feff}"),
+            (&[b"\xef\xbb\xbf", b"\xef\xbb\xbfa"], "\u{feff}a"),
+            (&[b"a\xef\xbb\xbf"], "a\u{feff}"),
+            (&[b"\xef\xbb"], "\u{fffd}"),
+        ];
+        for (chunks, want) in cases {
+            assert_eq!(decode(chunks), want, "{chunks:?}");
         }
     }
 

@@ -37,7 +37,7 @@ impl BashListener for Stuck {
     }
 }
 
-const DEFAULT: BashOptions = BashOptions { exclude_from_context: false };
+const DEFAULT: BashOptions = BashOptions { exclude_from_context: None };
 
 /// A conversation whose commands find the system's programs.
 async fn open(bed: &Bed) -> AgentSession {
@@ -93,13 +93,15 @@ async fn commands_are_told_while_they_run_and_kept_when_they_end() {
     let bed = Bed::new();
     let agent = open(&bed).await;
     let heard = Heard::default();
-    let hidden = BashOptions { exclude_from_context: true };
+    let hidden = BashOptions { exclude_from_context: Some(true) };
+    let shown = BashOptions { exclude_from_context: Some(false) };
     let before = pi_ai::now_ms();
     let result = agent.run_bash("echo one; echo two >&2", DEFAULT, &heard).await.unwrap();
     assert_eq!((result, heard.text()), (output("one\ntwo\n", 0), "one\ntwo\n".to_owned()));
     assert_eq!(run(&agent, "exit 4").await, output("", 4));
     assert_eq!(run(&agent, "kill -9 $$").await, output("", 137));
     agent.run_bash("echo secret", hidden, &heard).await.unwrap();
+    agent.run_bash("echo open", shown, &heard).await.unwrap();
     let mut kept = kept(&agent);
     for message in &mut kept {
         let time = message.as_object_mut().unwrap().shift_remove("timestamp").unwrap();
@@ -117,12 +119,16 @@ async fn commands_are_told_while_they_run_and_kept_when_they_end() {
             json!({"role": "bashExecution", "command": "echo secret", "output": "secret\n",
                    "exitCode": 0, "cancelled": false, "truncated": false,
                    "excludeFromContext": true}),
+            json!({"role": "bashExecution", "command": "echo open", "output": "open\n",
+                   "exitCode": 0, "cancelled": false, "truncated": false,
+                   "excludeFromContext": false}),
         ]
     );
     bed.scripted.push("Done.");
     agent.prompt(vec![InputBlock::text("What did I run?")]).await.unwrap();
     let told = serde_json::to_string(&bed.scripted.contexts()[0].messages).unwrap();
-    assert!(told.contains("Ran `echo one; echo two >&2`") && !told.contains("secret"), "{told}");
+    assert!(told.contains("Ran `echo one; echo two >&2`") && told.contains("open"), "{told}");
+    assert!(!told.contains("secret"), "{told}");
 }
 
 #[tokio::test]
@@ -131,9 +137,9 @@ async fn output_is_plain_text_wherever_it_is_cut() {
     let agent = open(&bed).await;
     let heard = Heard::default();
     let command = r"printf 'a\033[3'; sleep 0.1; printf '1mred\033'; sleep 0.1; printf '[0m\rb\303'
-                    sleep 0.1; printf '\251\0\tc\n\377\302'";
+                    sleep 0.1; printf '\251\0\tc\n\377\302\033]0;no end'";
     let result = agent.run_bash(command, DEFAULT, &heard).await.unwrap();
-    assert_eq!(result, output("aredb\u{e9}\tc\n\u{fffd}\u{fffd}", 0));
+    assert_eq!(result, output("aredb\u{e9}\tc\n\u{fffd}\u{fffd}0;no end", 0));
     assert_eq!(heard.text(), result.output);
     assert!(heard.0.lock().unwrap().len() > 3);
 }
