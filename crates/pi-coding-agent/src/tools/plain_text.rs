@@ -44,8 +44,7 @@ impl PlainText {
         let mut rest = piece;
         while !rest.is_empty() {
             if self.state == State::Text {
-                let end = rest.find(is_special).unwrap_or(rest.len());
-                let (shown, special) = rest.split_at(end);
+                let (shown, special) = rest.split_at(length_of_text(rest.as_bytes()));
                 text.push_str(shown);
                 rest = special;
             }
@@ -132,6 +131,23 @@ fn is_special(character: char) -> bool {
     }
 }
 
+/// How many bytes there are before the first that may be special.
+fn length_of_text(bytes: &[u8]) -> usize {
+    // Without a branch for each byte a block is looked at as a whole.
+    let is_text = |block: &&[u8; 64]| {
+        !block.iter().fold(false, |special, byte| special | may_begin_special(*byte))
+    };
+    let (blocks, _) = bytes.as_chunks();
+    let text = blocks.iter().take_while(is_text).count() * 64;
+    let rest = bytes.iter().skip(text).take_while(|byte| !may_begin_special(**byte));
+    text + rest.count()
+}
+
+/// Whether a special character can begin with this byte of UTF-8.
+fn may_begin_special(byte: u8) -> bool {
+    matches!(byte, 0..=0x8 | 0xb..=0x1f | 0x7f | 0xc2 | 0xef)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +210,14 @@ mod tests {
     fn only_what_is_to_be_seen_stays() {
         for (output, want) in CASES {
             assert_eq!(plain(&[output]), *want, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn every_special_character_is_looked_at() {
+        for character in ('\0'..=char::MAX).filter(|character| is_special(*character)) {
+            let text = character.to_string();
+            assert!(may_begin_special(text.as_bytes()[0]), "{character:?}");
         }
     }
 

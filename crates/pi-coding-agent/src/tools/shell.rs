@@ -82,7 +82,7 @@ pub fn environment(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::testing::Bed;
+    use crate::tools::testing::{Bed, Elsewhere};
 
     #[tokio::test]
     async fn the_setting_wins_and_is_relative_to_the_session_folder() {
@@ -99,9 +99,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_setting_bash_is_taken() {
+    async fn without_a_setting_bash_is_taken_from_where_it_is_else_sh() {
         let bed = Bed::new();
-        let shell = find_shell(&*bed.env(), None, None).await.unwrap();
-        assert!(shell.ends_with("bash") || shell.ends_with("sh"));
+        let put = |path: &str| {
+            let path = bed.root().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let env = Elsewhere::moved(bed.env(), bed.root());
+        let find = async || {
+            let search_path = Some(OsStr::new("/empty:/termux:/late"));
+            find_shell(&env, None, search_path).await.unwrap()
+        };
+        assert_eq!(find().await, Path::new("sh"));
+        put("late/bash");
+        assert_eq!(find().await, Path::new("/late/bash"));
+        put("termux/bash");
+        assert_eq!(find().await, Path::new("/termux/bash"));
+        put("bin/bash");
+        assert_eq!(find().await, Path::new("/bin/bash"));
     }
 }
