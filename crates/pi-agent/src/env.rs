@@ -116,7 +116,9 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     ) -> EnvFuture<'a, Box<dyn FileWriter>>;
 
     /// Starts a command as the leader of a process group of its own, without input and without
-    /// reach to our terminal. `cancel` kills the group and what left it.
+    /// reach to our terminal. `cancel` and the timeout end it with all it has started, also what
+    /// left the group: what it has started is asked first (SIGTERM) and killed a second later. The
+    /// program itself is not asked, as a shell would go on to its next command.
     ///
     /// Errors are of [`Operation::ChangeDirectory`] when there is no such working directory, of kind
     /// [`EnvErrorKind::Aborted`] when `cancel` or [`Self::kill_all`] came before, and otherwise name

@@ -31,6 +31,7 @@ mod scope;
 #[cfg(test)]
 mod tests;
 mod tool_session;
+mod user_command;
 
 pub use pi_agent::harness::{
     CompactionResult, ContextUsage, NavigateOptions, Navigation, RunOutcome, SessionHooks,
@@ -39,9 +40,11 @@ pub use pi_agent::harness::{
 
 pub(crate) use door::ModelDoor;
 pub(crate) use scope::ModelScope;
+pub use user_command::{BashListener, BashOptions, BashResult};
 
 use hooks::ImageFilter;
 use tool_session::LiveSession;
+use user_command::UserCommands;
 
 /// Everything a conversation is made of, resolved.
 pub(crate) struct SessionParts {
@@ -89,7 +92,8 @@ struct Inner {
     door: Arc<ModelDoor>,
     scope: ModelScope,
     filter: Arc<ImageFilter>,
-    env: Arc<dyn ExecutionEnv>,
+    context: Arc<ToolContext>,
+    user_commands: UserCommands,
     warnings: Warnings,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
@@ -114,7 +118,7 @@ impl AgentSession {
             processes: ProcessGroups::default(),
         }));
         let context = Arc::new(ToolContext {
-            env: Arc::clone(&env),
+            env,
             agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
@@ -147,7 +151,8 @@ impl AgentSession {
                 door,
                 scope,
                 filter,
-                env,
+                context,
+                user_commands: UserCommands::new(&stopped),
                 warnings: parts.warnings,
                 key_processes: parts.key_processes,
                 stopped,
@@ -172,13 +177,14 @@ impl AgentSession {
         &self.inner.warnings
     }
 
-    /// Aborts what is on; the next prompt may begin at once after [`Self::wait_for_idle`]. Queued
-    /// messages stay.
+    /// Aborts the prompt that is on; the next one may begin at once after [`Self::wait_for_idle`].
+    /// Queued messages stay, and so do the user's commands ([`Self::abort_bash`]).
     pub fn abort(&self) {
         self.inner.harness.abort();
     }
 
-    /// Aborts what is on, and says to those who send prompts that no further one is wanted.
+    /// Aborts what is on, the user's commands too, and says to those who send prompts that no further
+    /// one is wanted.
     pub fn stop(&self) {
         self.inner.stopped.cancel();
         self.abort();
@@ -191,7 +197,7 @@ impl AgentSession {
     /// Kills every process the tools have started and every command that prints a key, at once, and
     /// lets no other one start. For a process that is about to end.
     pub fn kill_processes(&self) {
-        self.inner.env.kill_all();
+        self.inner.context.env.kill_all();
         self.inner.key_processes.kill_all();
     }
 

@@ -29,11 +29,14 @@ pub mod ls;
 pub mod mutation_queue;
 pub mod output;
 pub mod path;
+pub mod plain_text;
 pub mod read;
 pub mod shell;
+pub(crate) mod shell_command;
 #[cfg(test)]
 mod testing;
 pub mod truncate;
+pub mod utf8;
 pub mod write;
 
 use mutation_queue::MutationQueue;

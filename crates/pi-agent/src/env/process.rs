@@ -17,12 +17,12 @@ pub struct ProcessCommand {
     pub cwd: PathBuf,
     /// All of the environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Everything is killed after this long.
+    /// Everything is ended after this long.
     pub timeout: Option<Duration>,
 }
 
-/// A command that was started. Dropped before it has ended, it is killed with its group and what
-/// left the group.
+/// A command that was started. Dropped before it has ended, it is killed at once, with its group and
+/// what left the group.
 pub trait RunningProcess: Send + fmt::Debug {
     /// The next output, as it came, of stdout and stderr together; or the end. Nothing is read
     /// ahead: a command whose output nobody takes waits.
@@ -46,9 +46,9 @@ pub enum ProcessEnd {
     /// By itself. The code is 128 + n for a leader killed by signal n. What it left in the
     /// background is not waited for, and stays until [`kill_all`](super::ExecutionEnv::kill_all).
     Exited(i32),
-    /// Killed at its timeout; and how the leader alone had ended before, if it had.
+    /// Ended at its timeout; and how the leader alone had ended before, if it had.
     TimedOut(Option<LeaderExit>),
-    /// Killed on cancellation.
+    /// Ended on cancellation.
     Aborted,
 }
 

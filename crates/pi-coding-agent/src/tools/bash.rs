@@ -1,26 +1,19 @@
 //! The tool that runs a shell command.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{
-    EnvError, EnvErrorKind, ExecutionEnv, LeaderExit, Operation, ProcessCommand, ProcessEnd,
-    ProcessEvent,
-};
+use pi_agent::env::{LeaderExit, ProcessEnd};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use pi_ai::InputBlock;
 use serde_json::{Map, Number, Value, json};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::output::OutputLog;
-use super::shell;
+use super::shell_command::{self, OutputSink, ShellCommand};
 use super::truncate::TruncationResult;
-use super::{SessionVariables, ToolContext, arguments, definition};
-use crate::env::registry;
+use super::{ToolContext, arguments, definition};
 
 /// Runs a shell command and gives the end of its output.
 #[derive(Debug)]
@@ -50,50 +43,6 @@ impl BashTool {
         );
         Self { context, definition }
     }
-
-    async fn command(
-        &self,
-        script: String,
-        timeout: Option<Duration>,
-    ) -> Result<ProcessCommand, ToolError> {
-        let context = &self.context;
-        let environment = self.environment();
-        let search_path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-        let shell = shell::find_shell(&*context.env, context.shell_path.as_deref(), search_path);
-        let shell = shell.await.map_err(|error| ToolError::new(error.to_string()))?;
-        let script = match &context.shell_command_prefix {
-            Some(prefix) => format!("{prefix}\n{script}"),
-            None => script,
-        };
-        Ok(ProcessCommand {
-            program: shell,
-            arguments: vec!["-c".into(), script.into()],
-            cwd: context.env.cwd().to_owned(),
-            environment,
-            timeout,
-        })
-    }
-
-    fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut variables =
-            shell::environment(self.context.env.environment(), &self.context.agent_dir);
-        let SessionVariables { session_id, session_file, provider, model, reasoning_level } =
-            self.context.session.variables();
-        // Those of a pi that runs this one would be wrong.
-        for (name, value) in [
-            (registry::SESSION_ID, session_id.map(OsString::from)),
-            (registry::SESSION_FILE, session_file.map(OsString::from)),
-            (registry::PROVIDER, provider.map(OsString::from)),
-            (registry::MODEL, model.map(OsString::from)),
-            (registry::REASONING_LEVEL, reasoning_level.map(OsString::from)),
-        ] {
-            variables.remove(OsStr::new(name));
-            if let Some(value) = value {
-                variables.insert(name.into(), value);
-            }
-        }
-        variables
-    }
 }
 
 impl Tool for BashTool {
@@ -120,14 +69,16 @@ impl Tool for BashTool {
             let script = arguments::text(&call.arguments, "command")?;
             let seconds = arguments::number(&call.arguments, "timeout")?;
             let timeout = seconds.map(checked_timeout).transpose()?;
-            let command = self.command(script, timeout).await?;
+            let variables = self.context.session.variables();
+            let command = ShellCommand { script, timeout, variables }.process(&self.context);
+            let command = command.await.map_err(|error| ToolError::new(error.to_string()))?;
             (call.on_update)(ToolOutput::default());
             let env = &self.context.env;
             let mut updates = Updates::new(OutputLog::new(Arc::clone(env)), call.on_update);
             let started = Instant::now();
-            let end = run(&**env, command, call.cancel, &mut updates).await;
+            let end = shell_command::run(&**env, command, call.cancel, &mut updates).await;
             let log = updates.finish().await;
-            let end = end?;
+            let end = end.map_err(|error| ToolError::new(error.to_string()))?;
             let report = Report::new(&log);
             match end {
                 ProcessEnd::Exited(code) => Ok(report.exited(&log, code, started.elapsed())),
@@ -138,49 +89,6 @@ impl Tool for BashTool {
             }
         })
     }
-}
-
-/// Runs a command to its end.
-async fn run(
-    env: &dyn ExecutionEnv,
-    command: ProcessCommand,
-    cancel: CancellationToken,
-    updates: &mut Updates,
-) -> Result<ProcessEnd, ToolError> {
-    let mut process = match env.spawn(command, cancel).await {
-        Ok(process) => process,
-        Err(error) if error.kind == EnvErrorKind::Aborted => return Ok(ProcessEnd::Aborted),
-        Err(error) => return Err(not_started(&error)),
-    };
-    loop {
-        tokio::select! {
-            event = process.next() => match event {
-                ProcessEvent::Output(chunk) => updates.push(chunk).await,
-                ProcessEvent::Ended(end) => return Ok(end),
-            },
-            () = until(updates.wake_at()) => updates.send(),
-        }
-    }
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn not_started(error: &EnvError) -> ToolError {
-    let (path, cause) = (error.path.display(), error.cause());
-    ToolError::new(match (error.operation, error.kind) {
-        (Operation::ChangeDirectory, EnvErrorKind::NotFound) => {
-            format!("Working directory does not exist: {path}")
-        }
-        (Operation::ChangeDirectory, _) => {
-            format!("Cannot use the working directory {path}: {cause}")
-        }
-        _ => format!("Could not start {path}: {cause}"),
-    })
 }
 
 /// Seconds: the most a timer of Node.js can wait, so that a value that works here works there.
@@ -290,19 +198,6 @@ impl Updates {
         Self { log, on_update, last: None, news: false }
     }
 
-    async fn push(&mut self, chunk: &[u8]) {
-        self.log.push(chunk).await;
-        self.news = true;
-        if self.last.is_none_or(|last| last.elapsed() >= UPDATE_PAUSE) {
-            self.send();
-        }
-    }
-
-    /// When [`Self::send`] wants to be called next.
-    fn wake_at(&self) -> Option<Instant> {
-        self.last.filter(|_| self.news).map(|last| last + UPDATE_PAUSE)
-    }
-
     fn send(&mut self) {
         let tail = self.log.tail();
         let details = if tail.truncated { details(&self.log, &tail) } else { json!({}) };
@@ -322,6 +217,24 @@ impl Updates {
             self.send();
         }
         self.log
+    }
+}
+
+impl OutputSink for Updates {
+    async fn push(&mut self, chunk: &[u8]) {
+        self.log.push(chunk).await;
+        self.news = true;
+        if self.last.is_none_or(|last| last.elapsed() >= UPDATE_PAUSE) {
+            self.send();
+        }
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.last.filter(|_| self.news).map(|last| last + UPDATE_PAUSE)
+    }
+
+    fn wake(&mut self) {
+        self.send();
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pi_agent::env::{EnvError, ExecutionEnv, FileWriter};
 
 use super::truncate::{Limits, Totals, TruncatedBy, TruncationResult, count, format_size, tail_of};
+use super::utf8::Utf8Decoder;
 
 /// Bytes of the output kept from either end.
 const END: usize = 512 * 1024;
@@ -69,11 +70,10 @@ impl OutputLog {
         self.take(rest);
         self.store(&[]).await;
         if let FullOutput::Open(file) = &mut self.file {
-            let finished = file.finish().await;
-            self.file = match finished {
-                Ok(()) => FullOutput::Closed(file.path().to_owned()),
-                Err(error) => failed(&error),
-            };
+            match file.finish().await {
+                Ok(()) => self.file = FullOutput::Closed(file.path().to_owned()),
+                Err(error) => self.fail(&error).await,
+            }
         }
     }
 
@@ -171,7 +171,7 @@ impl OutputLog {
     async fn open(&mut self) {
         self.file = match self.env.temporary_file("pi-bash-", ".log").await {
             Ok(file) => FullOutput::Open(file),
-            Err(error) => failed(&error),
+            Err(error) => FullOutput::Failed(error.cause()),
         };
     }
 
@@ -179,53 +179,16 @@ impl OutputLog {
         if let FullOutput::Open(file) = &mut self.file
             && let Err(error) = file.write(bytes).await
         {
+            self.fail(&error).await;
+        }
+    }
+
+    async fn fail(&mut self, error: &EnvError) {
+        if let FullOutput::Open(file) = &self.file {
             // A part of the output must not pass for all of it.
             drop(self.env.remove(file.path()).await);
-            self.file = failed(&error);
         }
-    }
-}
-
-fn failed(error: &EnvError) -> FullOutput {
-    FullOutput::Failed(error.cause())
-}
-
-/// Decodes a stream cut anywhere.
-#[derive(Debug, Default)]
-struct Utf8Decoder {
-    /// The start of a character whose end has not come yet.
-    cut: Vec<u8>,
-}
-
-impl Utf8Decoder {
-    fn decode(&mut self, chunk: &[u8]) -> String {
-        let mut bytes = std::mem::take(&mut self.cut);
-        bytes.extend_from_slice(chunk);
-        match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(invalid) => self.replace_invalid(invalid.as_bytes()),
-        }
-    }
-
-    fn replace_invalid(&mut self, bytes: &[u8]) -> String {
-        let mut text = String::with_capacity(bytes.len());
-        let mut chunks = bytes.utf8_chunks().peekable();
-        while let Some(chunk) = chunks.next() {
-            text.push_str(chunk.valid());
-            let invalid = chunk.invalid();
-            let incomplete = chunks.peek().is_none()
-                && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
-            if incomplete {
-                self.cut = invalid.to_vec();
-            } else if !invalid.is_empty() {
-                text.push(char::REPLACEMENT_CHARACTER);
-            }
-        }
-        text
-    }
-
-    fn finish(&mut self) -> &'static str {
-        if std::mem::take(&mut self.cut).is_empty() { "" } else { "\u{fffd}" }
+        self.file = FullOutput::Failed(error.cause());
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pi_agent::env::{ExecutionEnv, FileKind};
 
-use super::path;
+use super::{SessionVariables, path};
 use crate::env::registry;
 
 /// The setting names no file.
@@ -51,6 +51,7 @@ async fn is_file(env: &dyn ExecutionEnv, path: &Path) -> bool {
 pub fn environment(
     inherited: &BTreeMap<OsString, OsString>,
     agent_dir: &Path,
+    session: SessionVariables,
 ) -> BTreeMap<OsString, OsString> {
     let mut variables = inherited.clone();
     let mut path = agent_dir.join("bin").into_os_string();
@@ -61,13 +62,27 @@ pub fn environment(
     variables.insert("PATH".into(), path);
     variables.insert(registry::AI_AGENT.into(), "pi".into());
     variables.insert(registry::INSIDE_PI.into(), "true".into());
+    let SessionVariables { session_id, session_file, provider, model, reasoning_level } = session;
+    // Those of a pi that runs this one would be wrong.
+    for (name, value) in [
+        (registry::SESSION_ID, session_id.map(OsString::from)),
+        (registry::SESSION_FILE, session_file.map(OsString::from)),
+        (registry::PROVIDER, provider.map(OsString::from)),
+        (registry::MODEL, model.map(OsString::from)),
+        (registry::REASONING_LEVEL, reasoning_level.map(OsString::from)),
+    ] {
+        variables.remove(OsStr::new(name));
+        if let Some(value) = value {
+            variables.insert(name.into(), value);
+        }
+    }
     variables
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::testing::Bed;
+    use crate::tools::testing::{Bed, Elsewhere};
 
     #[tokio::test]
     async fn the_setting_wins_and_is_relative_to_the_session_folder() {
@@ -84,9 +99,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_setting_bash_is_taken() {
+    async fn without_a_setting_bash_is_taken_from_where_it_is_else_sh() {
         let bed = Bed::new();
-        let shell = find_shell(&*bed.env(), None, None).await.unwrap();
-        assert!(shell.ends_with("bash") || shell.ends_with("sh"));
+        let put = |path: &str| {
+            let path = bed.root().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let env = Elsewhere::moved(bed.env(), bed.root());
+        let find = async || {
+            let search_path = Some(OsStr::new("/empty:/termux:/late"));
+            find_shell(&env, None, search_path).await.unwrap()
+        };
+        assert_eq!(find().await, Path::new("sh"));
+        put("late/bash");
+        assert_eq!(find().await, Path::new("/late/bash"));
+        put("termux/bash");
+        assert_eq!(find().await, Path::new("/termux/bash"));
+        put("bin/bash");
+        assert_eq!(find().await, Path::new("/bin/bash"));
     }
 }

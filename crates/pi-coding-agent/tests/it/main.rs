@@ -1,6 +1,8 @@
 //! The binary as its users run it: real processes, files and connections, a scripted model.
 
 #[cfg(test)]
+mod bash_faults;
+#[cfg(test)]
 mod bed;
 #[cfg(test)]
 mod compaction;

@@ -1,6 +1,7 @@
 //! Running one command: own process group, no input, one pipe for all output, and nothing left
 //! running when it is stopped or dropped.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -9,24 +10,30 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use rustix::fs::Access;
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::failed;
+use super::output_pipe::OutputPipe;
 use super::process_groups::{ProcessGroups, RunningGroup};
 use crate::env::{
     EnvError, EnvErrorKind, LeaderExit, Operation, ProcessCommand, ProcessEnd, ProcessEvent,
     RunningProcess,
 };
 
-/// Most bytes of one [`ProcessEvent::Output`]; as much as a pipe of Linux holds.
-const CHUNK: usize = 64 * 1024;
+/// Most bytes of one [`ProcessEvent::Output`].
+const CHUNK: usize = 256 * 1024;
 
 /// After the leader has ended, output of what it left behind is read until none came for this long.
 const IDLE_GRACE: Duration = Duration::from_millis(100);
+
+/// How long what was asked to end may take for it. Short: somebody waits who wants it gone.
+pub(super) const END_GRACE: Duration = Duration::from_secs(1);
+
+/// When to look first whether what was asked to end is gone, as most of it is at once, and how long
+/// not to look at most.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
 /// After a kill the end is waited for no longer: a process may hang in the kernel.
 const KILL_GRACE: Duration = Duration::from_secs(2);
@@ -41,7 +48,7 @@ pub(super) fn spawn(
     let started = if cancel.is_cancelled() {
         None
     } else {
-        processes.start(|(child, _): &(Child, Receiver)| child.id(), || start(&command))?
+        processes.start(|(child, _): &Started| child.id(), || start(&command))?
     };
     let Some(((child, output), group)) = started else {
         return Err(EnvError::new(Operation::Spawn, command.program, EnvErrorKind::Aborted));
@@ -54,11 +61,11 @@ pub(super) fn spawn(
         cancel,
         started,
         deadline: command.timeout.map(|timeout| started + timeout),
+        arguments: command.arguments,
         chunk: vec![0; CHUNK],
-        is_open: true,
         was_given: false,
         exit: None,
-        stopped: None,
+        stop: None,
         give_up: None,
         is_over: false,
     }))
@@ -67,21 +74,28 @@ pub(super) fn spawn(
 #[derive(Debug)]
 struct LocalProcess {
     child: Child,
-    output: Receiver,
+    output: OutputPipe,
     group: RunningGroup,
     cancel: CancellationToken,
     started: Instant,
     deadline: Option<Instant>,
+    arguments: Vec<OsString>,
     chunk: Vec<u8>,
-    /// Somebody may still write.
-    is_open: bool,
     /// Output was given last. The time the caller spent on it does not count as silence.
     was_given: bool,
     exit: Option<LeaderExit>,
-    /// It was killed, and why.
-    stopped: Option<ProcessEnd>,
+    stop: Option<Stop>,
     give_up: Option<Instant>,
     is_over: bool,
+}
+
+/// That everything was asked to end.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    end: ProcessEnd,
+    since: Instant,
+    /// `None` once everything is gone or was killed.
+    look_at: Option<Instant>,
 }
 
 impl RunningProcess for LocalProcess {
@@ -98,28 +112,24 @@ impl RunningProcess for LocalProcess {
 impl LocalProcess {
     /// Reads the next output; 0 bytes at the end of everything.
     async fn read(&mut self) -> usize {
-        if std::mem::take(&mut self.was_given) && self.exit.is_some() && self.stopped.is_none() {
+        if std::mem::take(&mut self.was_given) && self.exit.is_some() && self.stop.is_none() {
             self.give_up = Some(Instant::now() + IDLE_GRACE);
         }
-        while !self.is_over && (self.is_open || self.exit.is_none()) {
+        while !self.is_over
+            && (!self.output.has_ended() || self.exit.is_none() || self.look_at().is_some())
+        {
             tokio::select! {
-                () = self.cancel.cancelled(), if self.stopped.is_none() => {
+                () = self.cancel.cancelled(), if self.stop.is_none() => {
                     self.stop(ProcessEnd::Aborted);
                 }
-                () = until(self.deadline), if self.stopped.is_none() => {
+                () = until(self.deadline), if self.stop.is_none() => {
                     self.stop(ProcessEnd::TimedOut(self.exit));
                 }
+                () = until(self.look_at()) => self.look(),
                 () = until(self.give_up) => self.is_over = true,
-                status = self.child.wait(), if self.exit.is_none() => {
-                    let after = self.started.elapsed();
-                    self.exit = Some(LeaderExit { code: exit_code(&status), after });
-                    self.group.leader_ended();
-                    self.give_up = Some(Instant::now() + IDLE_GRACE);
-                }
-                read = self.output.read(&mut self.chunk), if self.is_open => {
-                    let length = read.unwrap_or(0);
-                    self.is_open = length > 0;
-                    if self.is_open {
+                status = self.child.wait(), if self.exit.is_none() => self.leader_ended(&status),
+                length = self.output.read(&mut self.chunk), if !self.output.has_ended() => {
+                    if length > 0 {
                         self.was_given = true;
                         return length;
                     }
@@ -129,16 +139,47 @@ impl LocalProcess {
         0
     }
 
+    fn leader_ended(&mut self, status: &io::Result<ExitStatus>) {
+        let after = self.started.elapsed();
+        self.exit = Some(LeaderExit { code: exit_code(status), after });
+        self.group.leader_ended();
+        self.output.hurry();
+        if self.look_at().is_none() {
+            self.give_up = Some(Instant::now() + IDLE_GRACE);
+        }
+    }
+
     fn stop(&mut self, end: ProcessEnd) {
-        self.stopped = Some(end);
-        self.group.kill();
+        let since = Instant::now();
+        self.group.terminate(&self.arguments);
+        self.stop = Some(Stop { end, since, look_at: Some(since + LOOKS.0) });
+        self.give_up = None;
+        self.output.hurry();
+    }
+
+    fn look_at(&self) -> Option<Instant> {
+        self.stop.and_then(|stop| stop.look_at)
+    }
+
+    fn look(&mut self) {
+        let Some(stop) = &mut self.stop else { return };
+        let now = Instant::now();
+        if self.group.is_alive() {
+            let elapsed = now - stop.since;
+            if elapsed < END_GRACE {
+                stop.look_at = Some(now + elapsed.min(LOOKS.1).min(END_GRACE - elapsed));
+                return;
+            }
+            self.group.kill();
+        }
+        stop.look_at = None;
         let grace = if self.exit.is_some() { IDLE_GRACE } else { KILL_GRACE };
-        self.give_up = Some(Instant::now() + grace);
+        self.give_up = Some(now + grace);
     }
 
     fn end(&self) -> ProcessEnd {
-        match (self.stopped, self.exit) {
-            (Some(stopped), _) => stopped,
+        match (self.stop, self.exit) {
+            (Some(stop), _) => stop.end,
             (None, Some(exit)) => ProcessEnd::Exited(exit.code),
             (None, None) => ProcessEnd::Aborted,
         }
@@ -152,22 +193,25 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-fn start(command: &ProcessCommand) -> Result<(Child, Receiver), EnvError> {
-    if !command.cwd.is_dir() {
-        let kind = EnvErrorKind::NotFound;
-        return Err(EnvError::new(Operation::ChangeDirectory, &command.cwd, kind));
+type Started = (Child, OutputPipe);
+
+fn start(command: &ProcessCommand) -> Result<Started, EnvError> {
+    let cwd = &command.cwd;
+    if !cwd.is_dir() {
+        return Err(EnvError::new(Operation::ChangeDirectory, cwd, EnvErrorKind::NotFound));
     }
+    rustix::fs::access(cwd, Access::EXEC_OK)
+        .map_err(|error| failed(Operation::ChangeDirectory, cwd, error.into()))?;
     launch(command).map_err(|error| failed(Operation::Spawn, &command.program, error))
 }
 
-fn launch(command: &ProcessCommand) -> io::Result<(Child, Receiver)> {
+fn launch(command: &ProcessCommand) -> io::Result<Started> {
     let ProcessCommand { program, arguments, cwd, environment, timeout: _ } = command;
     if program.is_absolute() {
         // Told here, as the program that makes a session could only exit with a code.
         rustix::fs::access(program, Access::EXEC_OK)?;
     }
-    let (reader, writer) = io::pipe()?;
-    let output = Receiver::from_owned_fd(reader.into())?;
+    let (output, writer) = OutputPipe::new()?;
     let mut process = match session_leader() {
         // A session of its own takes the terminal away, so nothing can ask the user behind our
         // back or stop for doing so. It makes the process group as well.

@@ -1,10 +1,16 @@
 //! Process groups of commands: who belongs to one, and how to end all of it.
+//!
+//! What is ended is stopped first, all of it, so that nothing starts something new while it is
+//! being counted: the group, and every descendant that left it. A daemon that has left both its
+//! group and its parent is not found; it was made to outlive whoever started it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+
+use super::process_table::Process;
 
 /// Every process group that commands have started and that may still run. Clones share the list.
 #[derive(Debug, Clone, Default)]
@@ -23,14 +29,17 @@ struct List {
 enum Group {
     /// The process it was started with leads it.
     Led(Pid),
-    /// The leader has ended, others have not. Their identities tell the group from a later one
-    /// that got the same number.
+    /// The leader has ended, others have not. They tell the group from a later one that got the
+    /// same number: as long as one of them is alive, it is theirs.
     Leaderless { id: Pid, members: Vec<Process> },
+    /// Was asked to end a moment ago. The members are all that was found, in the group or not.
+    Ending { id: Pid, members: Vec<Process> },
 }
 
 impl ProcessGroups {
     /// Kills everything that commands have started, those still running and what they left behind,
-    /// and lets no further command start.
+    /// and lets no further command start. Nothing is asked to end before: whoever calls this has no
+    /// time to wait for it.
     pub fn kill_all(&self) {
         let groups = {
             let mut list = self.lock();
@@ -72,7 +81,8 @@ impl ProcessGroups {
     }
 }
 
-/// A group whose command is being run. Dropped before the leader has ended, it kills the group.
+/// A group whose command is being run. Dropped before the leader has ended, or while it is ending,
+/// it kills the group.
 #[derive(Debug)]
 pub struct RunningGroup {
     groups: ProcessGroups,
@@ -83,10 +93,29 @@ pub struct RunningGroup {
 impl RunningGroup {
     /// Kills the group and every descendant that left it.
     pub fn kill(&mut self) {
-        let group = self.groups.lock().groups.get(&self.key).cloned();
-        if let Some(group) = group {
+        if let Some(group) = self.group() {
             group.kill();
         }
+    }
+
+    /// Asks what the command has started to end (SIGTERM), and kills the program it was started
+    /// with, which `arguments` tell, and copies of it: a shell would go on to its next command as
+    /// soon as the one it waits for ends, whatever it is asked. A shell that has become another
+    /// program (`exec`) is asked like the rest. Where processes cannot be listed all are killed.
+    pub(super) fn terminate(&mut self, arguments: &[OsString]) {
+        let ending = self.group().and_then(|group| group.terminate(arguments));
+        let mut list = self.groups.lock();
+        // All may have been killed meanwhile.
+        if let Some(group) = list.groups.get_mut(&self.key)
+            && let Some(ending) = ending
+        {
+            *group = ending;
+        }
+    }
+
+    /// Whether something still runs.
+    pub(super) fn is_alive(&self) -> bool {
+        self.group().is_some_and(|group| group.is_alive())
     }
 
     /// The leader has ended, and what it left behind may stay.
@@ -97,18 +126,23 @@ impl RunningGroup {
 
     /// The leader has ended. What it left behind stays on the list.
     pub fn leader_ended(&mut self) {
-        self.running = false;
         let mut list = self.groups.lock();
         let Some(Group::Led(id)) = list.groups.get(&self.key) else {
             return;
         };
         let id = *id;
+        self.running = false;
         if test_kill_process_group(id).is_err() {
             list.groups.remove(&self.key);
-            return;
+        } else {
+            let mut members = Process::related(id, &[]);
+            members.retain(|process| process.group == id);
+            list.groups.insert(self.key, Group::Leaderless { id, members });
         }
-        let members = all_processes().into_iter().filter(|process| process.group == id).collect();
-        list.groups.insert(self.key, Group::Leaderless { id, members });
+    }
+
+    fn group(&self) -> Option<Group> {
+        self.groups.lock().groups.get(&self.key).cloned()
     }
 }
 
@@ -126,116 +160,90 @@ impl Group {
         match self {
             Self::Led(_) => true,
             Self::Leaderless { id, members } => {
-                test_kill_process_group(*id).is_ok()
-                    && members.iter().any(|member| read_process(member.id) == Some(*member))
+                test_kill_process_group(*id).is_ok() && members.iter().any(Process::is_alive)
+            }
+            // The number cannot have been given anew to another group in so short a time.
+            Self::Ending { id, members } => {
+                members.iter().any(Process::is_alive)
+                    || test_kill_process_group(*id).is_ok()
+                        && !Process::related(*id, &[]).is_empty()
             }
         }
     }
 
     fn kill(&self) {
-        match self {
-            Self::Led(leader) => kill_tree(*leader, &[*leader]),
-            Self::Leaderless { id, members } if self.is_alive() => {
-                let roots: Vec<Pid> = members
-                    .iter()
-                    .filter(|member| read_process(member.id) == Some(**member))
-                    .map(|member| member.id)
-                    .collect();
-                kill_tree(*id, &roots);
+        if let Some(tree) = self.stopped() {
+            tree.signal(Signal::KILL);
+        }
+    }
+
+    /// What is ending now, if anything is.
+    fn terminate(&self, arguments: &[OsString]) -> Option<Self> {
+        let tree = self.stopped()?;
+        if tree.members.is_empty() {
+            tree.signal(Signal::KILL);
+        }
+        let (own, asked): (Vec<Process>, Vec<Process>) =
+            tree.members.iter().partition(|process| process.runs(arguments));
+        // From the leaves up, and the shells last: to the group of a leader that ends while something
+        // in it is still stopped the system sends SIGHUP.
+        send(asked.iter().rev(), Signal::TERM);
+        send(asked.iter().rev(), Signal::CONT);
+        send(own.iter().rev(), Signal::KILL);
+        Some(Self::Ending { id: tree.group, members: asked })
+    }
+
+    /// Stops everything; `None` if there is nothing left.
+    fn stopped(&self) -> Option<Tree> {
+        if !self.is_alive() {
+            return None;
+        }
+        Some(match self {
+            Self::Led(leader) => Tree::stopped(*leader, Process::find(*leader).as_slice()),
+            Self::Leaderless { id, members } | Self::Ending { id, members } => {
+                Tree::stopped(*id, members)
             }
-            Self::Leaderless { .. } => {}
-        }
+        })
     }
 }
 
-/// Kills a group and the descendants of `roots` outside it. Everything is stopped first, so that
-/// nothing starts something new while it is being counted.
-fn kill_tree(group: Pid, roots: &[Pid]) {
-    _ = kill_process_group(group, Signal::STOP);
-    let mut found: BTreeSet<i32> = roots.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
-    // A process found late may have started another one before it was stopped.
-    for _ in 0..8 {
-        let before = found.len();
-        for process in descendants(&found) {
-            if found.insert(process.id.as_raw_nonzero().get()) && process.group != group {
-                _ = kill_process(process.id, Signal::STOP);
-            }
-        }
-        if found.len() == before {
-            break;
-        }
-    }
-    _ = kill_process_group(group, Signal::KILL);
-    for pid in found.into_iter().filter_map(Pid::from_raw) {
-        _ = kill_process(pid, Signal::KILL);
-    }
-}
-
-/// The processes below those in `ancestors`, at any depth.
-fn descendants(ancestors: &BTreeSet<i32>) -> Vec<Process> {
-    let mut rest = all_processes();
-    let mut known = ancestors.clone();
-    let mut found = Vec::new();
-    loop {
-        let (below, others): (Vec<Process>, Vec<Process>) =
-            rest.into_iter().partition(|process| known.contains(&process.parent));
-        if below.is_empty() {
-            return found;
-        }
-        known.extend(below.iter().map(|process| process.id.as_raw_nonzero().get()));
-        found.extend(below);
-        rest = others;
-    }
-}
-
-/// A process of the system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
-    id: Pid,
-    /// 0 if it has none. Changes when the parent ends, so it is no part of the identity.
-    parent: i32,
+/// A group, and what left it.
+struct Tree {
     group: Pid,
-    /// Clock ticks since boot.
-    start: u64,
+    /// All that was found, in the group or not.
+    members: Vec<Process>,
 }
 
-/// Every process, or none where there is no `/proc`.
-fn all_processes() -> Vec<Process> {
-    let Ok(entries) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|id| read_process(Pid::from_raw(id)?))
-        .collect()
+impl Tree {
+    /// Stops a group, those of `roots` that still run and all descendants.
+    fn stopped(group: Pid, roots: &[Process]) -> Self {
+        let members = roots.iter().copied().filter(Process::is_alive).collect();
+        let mut tree = Self { group, members };
+        tree.signal(Signal::STOP);
+        // A process found late may have started another one before it was stopped.
+        for _ in 0..8 {
+            let found = Process::related(group, &tree.members);
+            if found.is_empty() {
+                break;
+            }
+            send(outside(group, &found), Signal::STOP);
+            tree.members.extend(found);
+        }
+        tree
+    }
+
+    fn signal(&self, signal: Signal) {
+        _ = kill_process_group(self.group, signal);
+        send(outside(self.group, &self.members), signal);
+    }
 }
 
-fn read_process(id: Pid) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).ok()?;
-    parse_stat(id, &stat)
+fn outside(group: Pid, processes: &[Process]) -> impl Iterator<Item = &Process> {
+    processes.iter().filter(move |process| process.group != group)
 }
 
-/// `pid (name) state parent group …`, the start as field 22. The name may hold anything.
-fn parse_stat(id: Pid, stat: &str) -> Option<Process> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace().skip(1);
-    let parent = fields.next()?.parse().ok()?;
-    let group = Pid::from_raw(fields.next()?.parse().ok()?)?;
-    let start = fields.nth(16)?.parse().ok()?;
-    Some(Process { id, parent, group, start })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stat_lines_are_read_whatever_the_name() {
-        let id = Pid::from_raw(7).unwrap();
-        let stat = "7 (a) b) S 3 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
-        let process = parse_stat(id, stat).unwrap();
-        assert_eq!((process.parent, process.start), (3, 98765));
-        assert_eq!(process.group, Pid::from_raw(5).unwrap());
-        assert_eq!(parse_stat(id, "nonsense"), None);
+fn send<'a>(processes: impl IntoIterator<Item = &'a Process>, signal: Signal) {
+    for process in processes {
+        _ = kill_process(process.id, signal);
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 
+mod endings;
 mod files;
 mod processes;
 mod walks;

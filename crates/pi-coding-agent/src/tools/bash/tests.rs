@@ -1,9 +1,14 @@
 use std::path::Path;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::tools::SessionVariables;
 use crate::tools::testing::{Bed, Updates as Seen, text_of};
+
+mod endings;
+mod faults;
 
 fn run(command: &str) -> Value {
     json!({"command": command})
@@ -138,178 +143,6 @@ async fn huge_output_is_given_to_programs_in_two_pieces() {
 }
 
 #[tokio::test]
-async fn no_file_stays_open_or_unsaved_after_many_long_outputs() {
-    let bed = Bed::new();
-    let tools = bed.tools();
-    for _ in 0..41 {
-        tools.call("bash", run("seq 1 2001")).await.unwrap();
-    }
-    let ours = |fd: &std::fs::DirEntry| {
-        std::fs::read_link(fd.path()).is_ok_and(|target| target.starts_with(bed.root()))
-    };
-    let open = || {
-        std::fs::read_dir("/proc/self/fd").unwrap().filter(|fd| ours(fd.as_ref().unwrap())).count()
-    };
-    // The runtime closes files on threads of its own.
-    eventually(|| open() == 0).await;
-    assert_eq!(std::fs::read_dir(bed.root().join("tmp")).unwrap().count(), 41);
-}
-
-#[tokio::test]
-async fn a_timeout_kills_everything_and_keeps_the_output() {
-    let bed = Bed::new();
-    let command = "echo $$ >shell; sleep 300 & echo $! >child; setsid sleep 300 & echo $! >away; \
-                   echo begin; sleep 300; echo never";
-    let error = bed.call("bash", json!({"command": command, "timeout": 1.5})).await.unwrap_err();
-    assert_eq!(error.0, "begin\n\n\nCommand timed out after 1.5 seconds");
-    for name in ["shell", "child", "away"] {
-        let pid = line_of(&bed, name).await;
-        eventually(|| !is_alive(&pid)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_timeout_without_output_is_only_told() {
-    let bed = Bed::new();
-    let text = bed.text("bash", json!({"command": "sleep 300", "timeout": 0.1})).await;
-    assert_eq!(text, "Command timed out after 0.1 seconds");
-    let text = bed.text("bash", json!({"command": "seq 1 3000; sleep 300", "timeout": 1})).await;
-    assert!(text.contains("[Showing lines 1001-3000 of 3000. Full output: "));
-    assert!(text.ends_with(".log]\n\nCommand timed out after 1 seconds"));
-}
-
-#[tokio::test]
-async fn a_timeout_after_the_shell_ended_tells_how_it_ended() {
-    let bed = Bed::new();
-    let command = "(while :; do echo x; sleep 0.02; done) & echo $! >loop; exit 4";
-    let text = bed.text("bash", json!({"command": command, "timeout": 0.5})).await;
-    let (output, status) = text.split_once("\n\n\n").unwrap();
-    assert!(output.ends_with('x'));
-    let after = status
-        .strip_prefix("Command timed out after 0.5 seconds. The shell exited with code 4 after ")
-        .unwrap();
-    assert!(after.ends_with(
-        " seconds, but background processes it started kept writing output until the timeout."
-    ));
-    let pid = line_of(&bed, "loop").await;
-    eventually(|| !is_alive(&pid)).await;
-}
-
-#[tokio::test]
-async fn impossible_timeouts_are_refused_before_the_start() {
-    let bed = Bed::new();
-    let finite = "Invalid timeout: must be a finite number of seconds";
-    let cases = [
-        (json!(0), finite),
-        (json!(-1), finite),
-        (json!("inf"), finite),
-        (json!("NaN"), finite),
-        (json!(2_147_483.648), "Invalid timeout: maximum is 2147483.647 seconds"),
-    ];
-    for (timeout, want) in cases {
-        let arguments = json!({"command": "touch started", "timeout": timeout});
-        assert_eq!(bed.call("bash", arguments).await.unwrap_err().0, want);
-    }
-    assert!(!bed.path("started").exists());
-    for timeout in [json!(2_147_483.647), json!(null), json!("5")] {
-        let text = bed.text("bash", json!({"command": "echo hi", "timeout": timeout})).await;
-        assert_eq!(text, "hi\n");
-    }
-}
-
-#[tokio::test]
-async fn an_abort_kills_the_tree_before_the_next_command_starts() {
-    let bed = Bed::new();
-    let tools = bed.tools();
-    let cancel = CancellationToken::new();
-    let command = "echo early; echo $$ >shell; sleep 300; touch finished";
-    let call = tools.call_with("bash", run(command), cancel.clone(), &Seen::default());
-    let stop = async {
-        line_of(&bed, "shell").await;
-        cancel.cancel();
-    };
-    let (result, ()) = tokio::join!(call, stop);
-    assert_eq!(result.unwrap_err().0, "early\n\n\nCommand aborted");
-    let shell = line_of(&bed, "shell").await;
-    eventually(|| !is_alive(&shell)).await;
-    assert!(!bed.path("finished").exists());
-}
-
-#[tokio::test]
-async fn a_call_cancelled_before_it_starts_runs_nothing() {
-    let bed = Bed::new();
-    let cancel = CancellationToken::new();
-    cancel.cancel();
-    let tools = bed.tools();
-    let result = tools.call_with("bash", run("touch started"), cancel, &Seen::default()).await;
-    assert_eq!(result.unwrap_err().0, "Command aborted");
-    assert!(!bed.path("started").exists());
-}
-
-#[tokio::test]
-async fn a_dropped_call_leaves_no_process() {
-    let bed = Bed::new();
-    let tools = bed.tools();
-    let command =
-        "sleep 300 & echo $! >child; setsid sleep 300 & echo $! >away; echo $$ >shell; wait";
-    let mut call =
-        tools.call_with("bash", run(command), CancellationToken::new(), &Seen::default());
-    let mut pids = Vec::new();
-    tokio::select! {
-        _ = &mut call => panic!("the command waits"),
-        () = async {
-            for name in ["child", "away", "shell"] {
-                pids.push(line_of(&bed, name).await);
-            }
-        } => {}
-    }
-    drop(call);
-    for pid in pids {
-        eventually(|| !is_alive(&pid)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_background_process_holds_nothing_open_and_ends_with_the_rest() {
-    let bed = Bed::new();
-    let text = bed.text("bash", run("sleep 300 & echo $! >child; echo now")).await;
-    assert_eq!(text, "now\n");
-    let pid = line_of(&bed, "child").await;
-    assert!(is_alive(&pid));
-    bed.processes.kill_all();
-    eventually(|| !is_alive(&pid)).await;
-}
-
-#[tokio::test]
-async fn output_that_comes_shortly_after_the_shell_is_kept() {
-    let bed = Bed::new();
-    // The shell counts as running until its end has been noticed.
-    let command = "(while kill -0 $$ 2>/dev/null; do :; done; echo late) & echo now";
-    let text = bed.text("bash", run(command)).await;
-    assert_eq!(text, "now\nlate\n");
-}
-
-#[tokio::test]
-async fn kill_all_ends_running_commands_and_lets_none_start() {
-    let bed = Bed::new();
-    let tools = bed.tools();
-    let call = tools.call_with(
-        "bash",
-        run("echo $$ >shell; sleep 300"),
-        CancellationToken::new(),
-        &Seen::default(),
-    );
-    let kill = async {
-        line_of(&bed, "shell").await;
-        bed.processes.kill_all();
-    };
-    let (result, ()) = tokio::join!(call, kill);
-    assert!(text_of(&result.unwrap()).ends_with("Command exited with code 137"));
-    assert_eq!(bed.text("bash", run("touch later")).await, "Command aborted");
-    assert!(!bed.path("later").exists(), "nothing starts any more");
-}
-
-#[tokio::test]
 async fn updates_start_empty_and_end_with_everything() {
     let bed = Bed::new();
     let tools = bed.tools();
@@ -388,23 +221,6 @@ async fn a_prefix_runs_on_its_own_line_before_the_command() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_start_is_an_error_that_names_why() {
-    let mut bed = Bed::new();
-    bed.shell = Some("/nonexist".to_owned());
-    assert_eq!(bed.text("bash", run("true")).await, "Custom shell path not found: /nonexist");
-    bed.put("noexec", "not a program");
-    bed.shell = Some("noexec".to_owned());
-    let text = bed.text("bash", run("true")).await;
-    assert!(text.starts_with("Could not start ") && text.contains("noexec"), "{text}");
-    bed.shell = None;
-    bed.cwd = Some(bed.path("gone"));
-    let text = bed.text("bash", run("true")).await;
-    assert_eq!(text, format!("Working directory does not exist: {}", bed.path("gone").display()));
-    let wrong_type = bed.text("bash", json!({"command": {"a": 1}})).await;
-    assert_eq!(wrong_type, "command must be a string");
-}
-
-#[tokio::test]
 async fn a_shell_of_ones_own_is_used() {
     let mut bed = Bed::new();
     bed.put("mysh", "#!/bin/sh\necho \"mine: $1 $2\"\n");
@@ -425,13 +241,4 @@ async fn calls_run_side_by_side() {
     let two = tools.call("bash", wait_for("two", "one"));
     let (one, two) = tokio::join!(one, two);
     assert_eq!((text_of(&one.unwrap()), text_of(&two.unwrap())), ("one\n".into(), "two\n".into()));
-}
-
-#[test]
-fn nothing_is_done_before_the_first_poll() {
-    let bed = Bed::new();
-    let tools = bed.tools();
-    let call = tools.call("bash", run("touch started"));
-    drop(call);
-    assert!(!bed.path("started").exists());
 }
