@@ -174,7 +174,7 @@ async fn active_tools_are_what_the_model_is_told_of() {
     assert_eq!(agent.active_tools(), ["read", "bash", "edit", "write"]);
     agent.set_active_tools(&["write", "nobody's", "read"]);
     assert_eq!(agent.active_tools(), ["read", "write"]);
-    assert_eq!(agent.tools().len(), 4);
+    assert_eq!(agent.tools().len(), 7);
     agent.prompt(text("Hi")).await.unwrap();
     let context = bed.scripted.contexts().remove(0);
     let told = serde_json::to_string(&context.messages[0]).unwrap();
