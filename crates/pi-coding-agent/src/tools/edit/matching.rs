@@ -1,6 +1,6 @@
 //! Finding where each edit applies. Every edit is looked for in the original text.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -8,7 +8,7 @@ use pi_agent::ToolError;
 
 use super::fuzzy::{self, LooseText};
 use super::nearest::{Nearest, nearest};
-use super::text::{self, FileText, count_lines};
+use super::text::{self, FileText};
 
 /// One replacement as the model asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,61 +36,8 @@ pub(super) struct Problem {
 enum ProblemKind {
     Empty,
     NotFound(Option<Nearest>),
-    NotUnique(Occurrences),
+    NotUnique { times: usize },
     Overlap { first: usize, second: usize },
-}
-
-/// Of a text that should be there once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Occurrences {
-    times: usize,
-    /// The first lines they start on, from 1.
-    lines: Vec<u64>,
-    /// There are more.
-    has_more: bool,
-}
-
-/// Lines told of a text that is not unique.
-const LINES_TOLD: usize = 5;
-
-impl Occurrences {
-    fn of(piece: &[u8], text: &[u8]) -> Self {
-        let mut found = Self { times: 0, lines: Vec::new(), has_more: false };
-        let (mut line, mut counted) = (1, 0);
-        let places = memmem::find_iter(text, piece);
-        for at in places.take(if piece.is_empty() { 0 } else { usize::MAX }) {
-            found.times += 1;
-            if found.has_more {
-                continue;
-            }
-            line += count_lines(text.get(counted..at).unwrap_or_default());
-            counted = at;
-            if found.lines.last() == Some(&line) {
-                continue;
-            }
-            found.has_more = found.lines.len() == LINES_TOLD;
-            if !found.has_more {
-                found.lines.push(line);
-            }
-        }
-        found
-    }
-
-    /// The place of the first, if it is the only one.
-    fn only(self, place: Range<usize>) -> Result<Range<usize>, ProblemKind> {
-        if self.times > 1 { Err(ProblemKind::NotUnique(self)) } else { Ok(place) }
-    }
-}
-
-impl fmt::Display for Occurrences {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = *self.lines {
-            return write!(f, "They all start on line {only}.");
-        }
-        let lines: Vec<String> = self.lines.iter().map(ToString::to_string).collect();
-        let more = if self.has_more { ", ..." } else { "." };
-        write!(f, "They start on lines {}{more}", lines.join(", "))
-    }
 }
 
 impl Problem {
@@ -100,8 +47,10 @@ impl Problem {
         let mut text = self.fault(path);
         match &self.kind {
             ProblemKind::NotFound(Some(nearest)) => _ = write!(text, "\n\n{nearest}"),
-            ProblemKind::NotUnique(found) => _ = write!(text, " {found}"),
-            ProblemKind::NotFound(None) | ProblemKind::Empty | ProblemKind::Overlap { .. } => {}
+            ProblemKind::NotFound(None)
+            | ProblemKind::Empty
+            | ProblemKind::NotUnique { .. }
+            | ProblemKind::Overlap { .. } => {}
         }
         ToolError::new(text)
     }
@@ -120,15 +69,13 @@ impl Problem {
                 "Could not find edits[{i}] in {path}. \
                  The oldText must match exactly including all whitespace and newlines."
             ),
-            (ProblemKind::NotUnique(found), None) => format!(
-                "Found {} occurrences of the text in {path}. \
-                 The text must be unique. Please provide more context to make it unique.",
-                found.times
+            (ProblemKind::NotUnique { times }, None) => format!(
+                "Found {times} occurrences of the text in {path}. \
+                 The text must be unique. Please provide more context to make it unique."
             ),
-            (ProblemKind::NotUnique(found), Some(i)) => format!(
-                "Found {} occurrences of edits[{i}] in {path}. \
-                 Each oldText must be unique. Please provide more context to make it unique.",
-                found.times
+            (ProblemKind::NotUnique { times }, Some(i)) => format!(
+                "Found {times} occurrences of edits[{i}] in {path}. \
+                 Each oldText must be unique. Please provide more context to make it unique."
             ),
             (ProblemKind::Overlap { first, second }, _) => format!(
                 "edits[{first}] and edits[{second}] overlap in {path}. \
@@ -203,15 +150,22 @@ fn place(
         let start = memmem::find(file.normalised(), old).ok_or_else(not_found)?;
         // Look-alikes make an exact match ambiguous too. Blanks at the end of the old text stay
         // for this count: they tell `a ` from `ab`.
-        let alike = Occurrences::of(&fuzzy::loosen_but_end(old), loose.text());
-        let same = Occurrences::of(old, file.normalised());
-        let found = if alike.times > same.times { alike } else { same };
-        return found.only(start..start + old.len());
+        let alike = occurrences(&fuzzy::loosen_but_end(old), loose.text());
+        let times = alike.max(occurrences(old, file.normalised()));
+        return only(start..start + old.len(), times);
     }
     let old_loose = fuzzy::loosen(old);
     if old_loose.is_empty() {
         return Err(not_found());
     }
     let start = memmem::find(loose.text(), &old_loose).ok_or_else(not_found)?;
-    Occurrences::of(&old_loose, loose.text()).only(start..start + old_loose.len())
+    only(start..start + old_loose.len(), occurrences(&old_loose, loose.text()))
+}
+
+fn occurrences(piece: &[u8], text: &[u8]) -> usize {
+    if piece.is_empty() { 0 } else { memmem::find_iter(text, piece).count() }
+}
+
+fn only(place: Range<usize>, times: usize) -> Result<Range<usize>, ProblemKind> {
+    if times > 1 { Err(ProblemKind::NotUnique { times }) } else { Ok(place) }
 }
