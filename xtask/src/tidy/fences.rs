@@ -81,6 +81,20 @@ const FENCES: &[Fence] = &[
         home: &["crates/pi-coding-agent/src/tools/testing"],
         instead: "go through the ExecutionEnv of the ToolContext",
     },
+    Fence {
+        words: &[
+            "std::fs",
+            "std::os",
+            "std::process",
+            "tokio::",
+            "rustix::",
+            "exists()",
+            "metadata()",
+        ],
+        ground: "crates/pi-coding-agent/src/search",
+        home: &[],
+        instead: "go through the BlockingFiles of the environment",
+    },
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
