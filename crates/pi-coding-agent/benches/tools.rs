@@ -91,7 +91,8 @@ fn rows(data: &data::Data) -> Vec<Row> {
             all.extend(more.clone());
         }
         let context = more.get("context").map_or(String::new(), |lines| format!(" -C {lines}"));
-        let rival = format!("rg --json --hidden --no-require-git{context} '{pattern}' .");
+        let case = if more.get("ignoreCase").is_some() { " -i" } else { "" };
+        let rival = format!("rg --json --hidden{context}{case} '{pattern}' .");
         Row { name, tool: "grep", arguments, rival: Some(rival) }
     };
     let find = |name, pattern: &str, limit: u64| Row {
@@ -148,7 +149,7 @@ fn rows(data: &data::Data) -> Vec<Row> {
             name: "bash 1 GB",
             tool: "bash",
             arguments: json!({"command": output}),
-            rival: Some(format!("{output} >/dev/null")),
+            rival: Some(format!("{output} | cat >/tmp/pi-bench.out; rm /tmp/pi-bench.out")),
         },
     ]
 }

@@ -152,18 +152,24 @@ impl Request {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
         let end = self.limit.map(|limit| start + limit.max(0.0));
         let encoding = Encoding::of(&chunk);
-        let mut decoder = Decoder::new(encoding);
+        // The window decodes what it shows of UTF-8; in UTF-16 not even lines can be told before.
+        let mut utf16 = (encoding != Encoding::Utf8).then(|| Decoder::new(encoding));
         let mut window = Window::new(whole(start), end.map(whole));
         let mut read = 0;
         loop {
-            decoder.feed(&chunk, &mut |text| window.feed(text));
+            match &mut utf16 {
+                Some(decoder) => decoder.feed(&chunk, &mut |text| window.feed(text)),
+                None => window.feed(&chunk),
+            }
             if chunk.len() < CHUNK {
                 break;
             }
             read += count(chunk.len());
             chunk = file.read_at(read, chunk).await.map_err(|error| refused(&error))?;
         }
-        decoder.finish(&mut |text| window.feed(text));
+        if let Some(mut decoder) = utf16 {
+            decoder.finish(&mut |text| window.feed(text));
+        }
         let page = window.finish();
         if whole(start) >= page.file_lines {
             return Err(ToolError::new(format!(

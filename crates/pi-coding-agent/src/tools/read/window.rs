@@ -1,5 +1,6 @@
-//! The lines a page shows, picked out of a stream of decoded text. Everything else is only counted.
+//! The lines a page shows, picked out of a stream of bytes. Everything else is only counted.
 
+use crate::tools::encoding::{Decoder, Encoding};
 use crate::tools::truncate::{MAX_BYTES, Totals, count};
 
 /// Bytes kept of the selected lines: more than a result may show, so that what is missing always
@@ -17,7 +18,10 @@ pub(super) struct Window {
     newlines: u64,
     /// The selection has ended before the file.
     closed: bool,
+    /// Of what is selected; other lines need none.
+    decoder: Decoder,
     kept: Vec<u8>,
+    /// Of the decoded text.
     bytes: u64,
     selected_newlines: u64,
     first_line_bytes: u64,
@@ -43,6 +47,7 @@ impl Window {
             end,
             newlines: 0,
             closed: end == Some(start),
+            decoder: Decoder::new(Encoding::Utf8),
             kept: Vec::new(),
             bytes: 0,
             selected_newlines: 0,
@@ -51,7 +56,7 @@ impl Window {
         }
     }
 
-    /// `chunk` is UTF-8, cut between characters.
+    /// Takes the next bytes of UTF-8; bad ones are replaced, and the chunk may be cut anywhere.
     pub(super) fn feed(&mut self, mut chunk: &[u8]) {
         if self.newlines < self.start {
             let (passed, rest) = after_newlines(chunk, self.start - self.newlines);
@@ -77,7 +82,13 @@ impl Window {
         }
     }
 
-    pub(super) fn finish(self) -> Page {
+    pub(super) fn finish(mut self) -> Page {
+        let Self { decoder, kept, bytes, first_line_bytes, selected_newlines, .. } = &mut self;
+        decoder.finish(&mut |text| {
+            keep(kept, text);
+            *bytes += count(text.len());
+            *first_line_bytes += if *selected_newlines == 0 { count(text.len()) } else { 0 };
+        });
         let open_line = u64::from(self.last_byte.is_some_and(|last| last != b'\n'));
         Page {
             totals: Totals { lines: self.selected_newlines + open_line, bytes: self.bytes },
@@ -89,16 +100,25 @@ impl Window {
     }
 
     fn select(&mut self, part: &[u8], newlines: u64) {
-        if self.selected_newlines == 0 {
-            let first = memchr::memchr(b'\n', part).unwrap_or(part.len());
-            self.first_line_bytes += count(first);
-        }
-        let room = KEEP.saturating_sub(self.kept.len()).min(part.len());
-        self.kept.extend_from_slice(part.get(..room).unwrap_or_default());
-        self.bytes += count(part.len());
+        let Self { decoder, kept, bytes, first_line_bytes, selected_newlines, .. } = self;
+        let mut is_first_line = *selected_newlines == 0;
+        decoder.feed(part, &mut |text| {
+            if is_first_line {
+                let end = memchr::memchr(b'\n', text);
+                *first_line_bytes += count(end.unwrap_or(text.len()));
+                is_first_line = end.is_none();
+            }
+            keep(kept, text);
+            *bytes += count(text.len());
+        });
         self.selected_newlines += newlines;
         self.last_byte = part.last().copied().or(self.last_byte);
     }
+}
+
+fn keep(kept: &mut Vec<u8>, text: &[u8]) {
+    let room = KEEP.saturating_sub(kept.len()).min(text.len());
+    kept.extend_from_slice(text.get(..room).unwrap_or_default());
 }
 
 /// Passes up to `wanted` (at least one) newlines; gives their number and what follows. With fewer
