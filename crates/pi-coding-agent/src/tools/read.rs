@@ -103,8 +103,8 @@ struct Request {
     decoding: Arc<Semaphore>,
 }
 
-/// Bytes per read: large enough that counting lines runs at memory speed.
-const CHUNK: usize = 256 * 1024;
+/// Bytes per read: every one goes to another thread and back, which costs as much as some 100 KB.
+const CHUNK: usize = 1024 * 1024;
 
 impl Request {
     async fn run(&self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
