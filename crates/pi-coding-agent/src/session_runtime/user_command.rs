@@ -126,7 +126,7 @@ async fn run(
     let mut output = PlainOutput {
         decoder: Utf8Decoder::default(),
         plain: PlainText::default(),
-        log: OutputLog::new(Arc::clone(&context.env)),
+        log: OutputLog::new(Arc::clone(&context.env), cancel.clone()),
         listener,
         cancel: cancel.clone(),
     };

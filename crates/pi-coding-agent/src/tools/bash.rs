@@ -74,7 +74,8 @@ impl Tool for BashTool {
             let command = command.await.map_err(|error| ToolError::new(error.to_string()))?;
             (call.on_update)(ToolOutput::default());
             let env = &self.context.env;
-            let mut updates = Updates::new(OutputLog::new(Arc::clone(env)), call.on_update);
+            let mut updates =
+                Updates::new(OutputLog::new(Arc::clone(env), call.cancel.clone()), call.on_update);
             let started = Instant::now();
             let end = shell_command::run(&**env, command, call.cancel, &mut updates).await;
             let log = updates.finish().await;

@@ -30,6 +30,21 @@ fn edit_of(path: &str) -> Value {
 }
 
 #[tokio::test]
+async fn searches_are_those_of_the_environment() {
+    let bed = Bed::new();
+    let tools = bed.tools_in(Arc::new(moved(&bed)));
+    let grep = json!({"pattern": "TWO", "ignoreCase": true, "context": 1});
+    assert_eq!(text(&tools, "grep", grep).await, "f-1- one\nf:2: two");
+    assert_eq!(text(&tools, "grep", json!({"pattern": "two", "path": "f"})).await, "f:2: two");
+    assert_eq!(text(&tools, "find", json!({"pattern": "/project/*"})).await, "f");
+    assert_eq!(
+        text(&tools, "ls", json!({"path": "/"})).await,
+        "agent/\nhome/\nproject/\ntmp/\nwork/"
+    );
+    assert_eq!(text(&tools, "ls", json!({"path": "/no"})).await, "Path not found: /no");
+}
+
+#[tokio::test]
 async fn files_and_commands_are_those_of_the_environment() {
     let bed = Bed::new();
     let env = Arc::new(moved(&bed));

@@ -109,6 +109,7 @@ async fn an_output_that_does_not_fit_on_the_disk_leaves_no_part_of_itself() {
     let bed = bed();
     for (call, fault, reason) in [
         ("write", Fault::FullAfter(1000), "no space left on device"),
+        ("finish", Fault::Fails(EnvErrorKind::NoSpace), "no space left on device"),
         ("temporary_file", Fault::Fails(EnvErrorKind::AccessDenied), "permission denied"),
     ] {
         let tools = bed.tools_in(Arc::new(Elsewhere::new(bed.env()).with(call, fault)));
@@ -205,4 +206,67 @@ async fn who_waits_to_learn_which_file_it_is_can_be_cancelled_too() {
     replace.release();
     assert_eq!(first.await.unwrap(), "Successfully wrote to f");
     assert_eq!(bed.get("f"), b"new\n");
+}
+
+#[tokio::test]
+async fn output_that_a_slow_disk_does_not_take_holds_no_aborted_command() {
+    for call in ["temporary_file", "write", "finish"] {
+        let bed = bed();
+        let env = Arc::new(Elsewhere::new(bed.env()));
+        let gate = env.slow(call);
+        let tools = Arc::new(bed.tools_in(Arc::<Elsewhere>::clone(&env)));
+        let (cancel, result) = start(&tools, "bash", "");
+        gate.reached().await;
+        cancel.cancel();
+        let shown = result.await.unwrap();
+        assert!(
+            shown.contains("Full output could not be saved: the disk did not answer in time]"),
+            "{call}: {shown}"
+        );
+        gate.release();
+    }
+}
+
+#[tokio::test]
+async fn a_search_finds_the_rest_and_tells_what_it_could_not_look_at() {
+    let bed = Bed::new();
+    for name in ["a", "dir/b", "z"] {
+        bed.put(name, "needle\n");
+    }
+    let denied = Elsewhere::new(bed.env()).denying(bed.path("dir"));
+    let tools = bed.tools_in(Arc::new(denied));
+    let grep = tools.call("grep", json!({"pattern": "needle"})).await.unwrap();
+    assert_eq!(
+        text_of(&grep),
+        "a:1: needle\nz:1: needle\n\n[Not searched to the end: dir (permission denied)]"
+    );
+    let find = tools.call("find", json!({"pattern": "?"})).await.unwrap();
+    assert_eq!(text_of(&find), "a\nz\n\n[Not searched to the end: dir (permission denied)]");
+    // A file that goes between its listing and its opening; git's three files are opened before.
+    let gone = bed.path("a");
+    let vanishing = (0..3)
+        .fold(Elsewhere::new(bed.env()), |env, _| env.before("open", || {}))
+        .before("open", move || fs::remove_file(gone).unwrap());
+    let tools = bed.tools_in(Arc::new(vanishing));
+    let grep = tools.call("grep", json!({"pattern": "needle"})).await.unwrap();
+    assert_eq!(text_of(&grep), "dir/b:1: needle\nz:1: needle");
+}
+
+#[tokio::test]
+async fn a_search_on_a_slow_disk_is_not_waited_for_when_it_is_cancelled() {
+    for (tool, call) in [("grep", "open"), ("grep", "read"), ("grep", "list"), ("find", "list")] {
+        let bed = bed();
+        let env = Arc::new(Elsewhere::new(bed.env()));
+        let gate = env.slow(call);
+        let tools = bed.tools_in(Arc::<Elsewhere>::clone(&env));
+        let cancel = CancellationToken::new();
+        let arguments = json!({"pattern": "two"});
+        let search = tools.call_with(tool, arguments, cancel.clone(), &Updates::default());
+        let (result, ()) = tokio::join!(search, async {
+            gate.reached().await;
+            cancel.cancel();
+        });
+        assert_eq!(result.unwrap_err().0, "Operation aborted", "{tool} {call}");
+        gate.release();
+    }
 }

@@ -3,8 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pi_agent::env::{EnvError, ExecutionEnv, FileWriter};
+use tokio_util::sync::CancellationToken;
 
 use super::truncate::{Limits, Totals, TruncatedBy, TruncationResult, count, format_size, tail_of};
 use super::utf8::Utf8Decoder;
@@ -12,10 +14,15 @@ use super::utf8::Utf8Decoder;
 /// Bytes of the output kept from either end.
 const END: usize = 512 * 1024;
 
+/// How long a disk may take once nobody waits for the command any more.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Collects the output of one command.
 #[derive(Debug)]
 pub struct OutputLog {
     env: Arc<dyn ExecutionEnv>,
+    /// From then on the file is not worth much waiting.
+    cancel: CancellationToken,
     limits: Limits,
     decoder: Utf8Decoder,
     /// The first [`END`] bytes, once there are more than twice as many.
@@ -43,9 +50,11 @@ enum FullOutput {
 
 impl OutputLog {
     /// The full output goes to a temporary file of `env` as soon as it is over the default limits.
-    pub fn new(env: Arc<dyn ExecutionEnv>) -> Self {
+    /// When `cancel` has ended the command, a disk that hangs does not hold its result for long.
+    pub fn new(env: Arc<dyn ExecutionEnv>, cancel: CancellationToken) -> Self {
         Self {
             env,
+            cancel,
             limits: Limits::default(),
             decoder: Utf8Decoder::default(),
             head: String::new(),
@@ -61,20 +70,14 @@ impl OutputLog {
     pub async fn push(&mut self, chunk: &[u8]) {
         let text = self.decoder.decode(chunk);
         self.take(&text);
-        self.store(chunk).await;
+        self.save(chunk, false).await;
     }
 
     /// Nothing follows. The file, if there is one, is complete afterwards.
     pub async fn finish(&mut self) {
         let rest = self.decoder.finish();
         self.take(rest);
-        self.store(&[]).await;
-        if let FullOutput::Open(file) = &mut self.file {
-            match file.finish().await {
-                Ok(()) => self.file = FullOutput::Closed(file.path().to_owned()),
-                Err(error) => self.fail(&error).await,
-            }
-        }
+        self.save(&[], true).await;
     }
 
     /// The end of the output so far, within the limits.
@@ -151,6 +154,25 @@ impl OutputLog {
         }
     }
 
+    async fn save(&mut self, chunk: &[u8], is_last: bool) {
+        let cancel = self.cancel.clone();
+        let patience = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(PATIENCE).await;
+        };
+        let saved = async {
+            self.store(chunk).await;
+            if is_last {
+                self.close().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = saved => {}
+            () = patience => self.give_up(),
+        }
+    }
+
     async fn store(&mut self, chunk: &[u8]) {
         match &mut self.file {
             FullOutput::Pending(bytes) => {
@@ -180,6 +202,23 @@ impl OutputLog {
             && let Err(error) = file.write(bytes).await
         {
             self.fail(&error).await;
+        }
+    }
+
+    async fn close(&mut self) {
+        if let FullOutput::Open(file) = &mut self.file {
+            match file.finish().await {
+                Ok(()) => self.file = FullOutput::Closed(file.path().to_owned()),
+                Err(error) => self.fail(&error).await,
+            }
+        }
+    }
+
+    fn give_up(&mut self) {
+        let given_up = FullOutput::Failed("the disk did not answer in time".to_owned());
+        if let FullOutput::Open(file) = std::mem::replace(&mut self.file, given_up) {
+            let env = Arc::clone(&self.env);
+            tokio::spawn(async move { drop(env.remove(file.path()).await) });
         }
     }
 
@@ -218,7 +257,7 @@ mod tests {
 
     fn empty_log(dir: &Path) -> OutputLog {
         let config = LocalEnvConfig { temp_dir: dir.to_owned(), ..LocalEnvConfig::default() };
-        OutputLog::new(Arc::new(LocalEnv::new(config)))
+        OutputLog::new(Arc::new(LocalEnv::new(config)), CancellationToken::new())
     }
 
     async fn log(dir: &Path, chunks: &[&[u8]]) -> OutputLog {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use pi_agent::env::{BlockingFiles, FileKind};
+use pi_agent::env::{BlockingFiles, EnvErrorKind, FileKind};
 use tokio_util::sync::CancellationToken;
 
 use super::file_lines::FileLines;
@@ -83,18 +83,20 @@ impl FileSearch {
         lines: &mut FileLines,
     ) -> io::Result<()> {
         let matcher = &self.query.matcher;
-        let mut text = PlainText::new(self.open(path)?, &self.cancel);
+        let file = match self.files.open(path) {
+            // It has gone since it was listed.
+            Err(error) if error.kind == EnvErrorKind::NotFound => return Ok(()),
+            file => file.map_err(io::Error::other)?,
+        };
+        let mut text = PlainText::new(file, &self.cancel);
         match searchers.plain.search_reader(matcher, &mut text, &mut *lines) {
             Err(_) if text.is_utf16 => {
-                let file = Interruptible { file: self.open(path)?, cancel: &self.cancel };
+                let file = self.files.open(path).map_err(io::Error::other)?;
+                let file = Interruptible { file, cancel: &self.cancel };
                 searchers.decoding.search_reader(matcher, file, lines)
             }
             result => result,
         }
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        self.files.open(path).map_err(io::Error::other)
     }
 
     /// A single file is called by its own name.
