@@ -31,6 +31,7 @@ pub mod output;
 pub mod path;
 pub mod plain_text;
 pub mod read;
+mod search_call;
 pub mod shell;
 pub(crate) mod shell_command;
 #[cfg(test)]
@@ -92,6 +93,20 @@ pub trait ToolSession: Send + Sync + fmt::Debug {
     /// Setting `images.autoResize`.
     fn auto_resize_images(&self) -> bool {
         true
+    }
+}
+
+/// No session and no model: for tools that are used on their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NoSession;
+
+impl ToolSession for NoSession {
+    fn variables(&self) -> SessionVariables {
+        SessionVariables::default()
+    }
+
+    fn model(&self) -> ToolModel {
+        ToolModel::default()
     }
 }
 

@@ -8,25 +8,10 @@ use std::time::Instant;
 
 use pi_agent::env::{LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::{ToolCallInput, ToolOutput};
-use pi_coding_agent::tools::{
-    SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools,
-};
+use pi_coding_agent::tools::{NoSession, ToolContext, builtin_tools};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-
-#[derive(Debug)]
-struct Nobody;
-
-impl ToolSession for Nobody {
-    fn variables(&self) -> SessionVariables {
-        SessionVariables::default()
-    }
-
-    fn model(&self) -> ToolModel {
-        ToolModel::default()
-    }
-}
 
 /// Prints the figures of a call as JSON, and what it answered on standard error.
 pub(crate) fn run(cwd: &Path, tool: &str, arguments: &str) -> Result<(), Box<dyn Error>> {
@@ -43,7 +28,7 @@ pub(crate) fn run(cwd: &Path, tool: &str, arguments: &str) -> Result<(), Box<dyn
         agent_dir: PathBuf::from("/nonexistent"),
         shell_path: None,
         shell_command_prefix: None,
-        session: Arc::new(Nobody),
+        session: Arc::new(NoSession),
     }));
     let call = |tool: &str, arguments: Value| -> Result<ToolOutput, Box<dyn Error>> {
         let found = tools.iter().find(|known| known.definition().name == tool);

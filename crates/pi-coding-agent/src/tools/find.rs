@@ -1,18 +1,18 @@
 //! The tool that finds files and folders by name.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{BlockingFiles, EnvErrorKind, FileKind, blocking_files};
+use pi_agent::env::FileKind;
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::listing::{Listing, Notice, Unreadable};
-use super::{ToolContext, aborted, arguments, blocking, definition, refused};
-use crate::search::{self, RuleKind, Visit};
+use super::search_call::{self, SearchCall};
+use super::{ToolContext, arguments, definition};
+use crate::search::{RuleKind, Visit};
 use pattern::Pattern;
 
 mod pattern;
@@ -74,82 +74,40 @@ impl Tool for FindTool {
         call: ToolCallInput<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = &call.arguments;
-            let pattern = arguments::text(arguments, "pattern")?;
-            let path = arguments::optional_text(arguments, "path")?;
-            // Whoever stops waiting leaves nothing behind that goes on searching.
-            let cancel = call.cancel.child_token();
-            let _end = cancel.clone().drop_guard();
-            let request = Request {
-                context: Arc::clone(&self.context),
-                files: blocking_files(&self.context.env),
-                root: self.context.resolve(path.as_deref().unwrap_or(".")),
-                pattern: Pattern::new(&pattern)
-                    .map_err(|error| ToolError::new(error.to_string()))?,
-                limit: arguments::limit(arguments, "limit", DEFAULT_LIMIT)?,
-                cancel,
-            };
-            let work = blocking(move || request.run());
-            call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
+            let pattern = arguments::text(&call.arguments, "pattern")?;
+            let pattern =
+                Pattern::new(&pattern).map_err(|error| ToolError::new(error.to_string()))?;
+            let work = move |call| find(&call, pattern);
+            search_call::run(&self.context, &call, DEFAULT_LIMIT, work).await
         })
     }
 }
 
-struct Request {
-    context: Arc<ToolContext>,
-    files: Arc<dyn BlockingFiles>,
-    root: PathBuf,
-    pattern: Pattern,
-    limit: u64,
-    cancel: CancellationToken,
-}
-
-impl Request {
-    fn run(self) -> Result<ToolOutput, ToolError> {
-        let names = Names { pattern: self.pattern, root: &self.root };
-        let tree = search::tree(
-            &self.context.env,
-            self.files,
-            self.root.clone(),
-            RuleKind::NAMES,
-            self.cancel,
-        );
-        let mut lines = Listing::default();
-        let mut left = self.limit;
-        let mut is_cut = false;
-        let walked = tree.walk(&names, |found: Vec<String>| {
-            for path in found {
-                if left == 0 {
-                    is_cut = true;
-                    return ControlFlow::Break(());
-                }
-                left -= 1;
-                lines.push(&path);
+fn find(call: &SearchCall, pattern: Pattern) -> Result<ToolOutput, ToolError> {
+    let names = Names { pattern, root: &call.root };
+    let mut lines = Listing::default();
+    let mut left = call.limit;
+    let mut is_cut = false;
+    let walked = call.tree(RuleKind::NAMES).walk(&names, |found: Vec<String>| {
+        for path in found {
+            if left == 0 {
+                is_cut = true;
+                return ControlFlow::Break(());
             }
-            ControlFlow::Continue(())
-        });
-        let problems = walked.map_err(|error| match error.kind {
-            EnvErrorKind::NotFound => {
-                ToolError::new(format!("Path not found: {}", self.root.display()))
-            }
-            EnvErrorKind::NotDirectory => {
-                ToolError::new(format!("Not a directory: {}", self.root.display()))
-            }
-            _ => refused(&error),
-        })?;
-        let limit = self.limit;
-        let too_many = is_cut.then(|| Notice {
-            text: format!(
-                "{limit} results limit reached. Use limit={} for more, or refine pattern",
-                limit.saturating_mul(2)
-            ),
-            detail: Some(("resultLimitReached", json!(limit))),
-        });
-        let mut unreadable = Unreadable::default();
-        unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
-        let after = unreadable.notice(&self.root);
-        Ok(lines.output("No files found matching pattern", too_many, after))
-    }
+            left -= 1;
+            lines.push(&path);
+        }
+        ControlFlow::Continue(())
+    });
+    let problems = walked.map_err(|error| call.refused(&error))?;
+    let too_many = is_cut.then(|| {
+        let hint = ", or refine pattern";
+        Notice::limit("results", call.limit, hint, "resultLimitReached")
+    });
+    let mut unreadable = Unreadable::default();
+    unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
+    let after = unreadable.notice(&call.root);
+    Ok(lines.output("No files found matching pattern", too_many, after))
 }
 
 /// Looks at names only.

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
-use pi_agent::env::{BlockingFiles, EnvErrorKind, FileKind, blocking_files};
+use pi_agent::env::FileKind;
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::listing::{Listing, Notice, Unreadable};
-use super::{ToolContext, aborted, arguments, blocking, definition, refused};
-use crate::search::{self, RuleKind};
+use super::search_call::{self, SearchCall};
+use super::{ToolContext, arguments, definition};
+use crate::search::RuleKind;
 use file_search::{FileSearch, Query, Searched};
 
 mod file_lines;
@@ -91,30 +91,18 @@ impl Tool for GrepTool {
         Box::pin(async move {
             let arguments = &call.arguments;
             let pattern = arguments::text(arguments, "pattern")?;
-            let path = arguments::optional_text(arguments, "path")?;
             let context = arguments::number(arguments, "context")?.map_or(0, arguments::whole);
-            let matcher = matcher(
-                &pattern,
-                Style {
-                    is_literal: arguments::flag(arguments, "literal"),
-                    ignore_case: arguments::flag(arguments, "ignoreCase"),
-                },
-            )?;
-            let context = usize::try_from(context).unwrap_or(usize::MAX).min(MAX_CONTEXT);
-            // Whoever stops waiting leaves nothing behind that goes on searching.
-            let cancel = call.cancel.child_token();
-            let _end = cancel.clone().drop_guard();
-            let request = Request {
-                context: Arc::clone(&self.context),
-                files: blocking_files(&self.context.env),
-                root: self.context.resolve(path.as_deref().unwrap_or(".")),
-                query: Query { matcher, context },
-                glob: arguments::optional_text(arguments, "glob")?,
-                limit: arguments::limit(arguments, "limit", DEFAULT_LIMIT)?,
-                cancel,
+            let style = Style {
+                is_literal: arguments::flag(arguments, "literal"),
+                ignore_case: arguments::flag(arguments, "ignoreCase"),
             };
-            let work = blocking(move || request.run());
-            call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
+            let query = Query {
+                matcher: matcher(&pattern, style)?,
+                context: usize::try_from(context).unwrap_or(usize::MAX).min(MAX_CONTEXT),
+            };
+            let glob = arguments::optional_text(arguments, "glob")?;
+            let work = move |call| grep(&call, query, glob.as_deref());
+            search_call::run(&self.context, &call, DEFAULT_LIMIT, work).await
         })
     }
 }
@@ -150,57 +138,40 @@ fn matcher(pattern: &str, style: Style) -> Result<RegexMatcher, ToolError> {
     })
 }
 
-struct Request {
-    context: Arc<ToolContext>,
-    files: Arc<dyn BlockingFiles>,
-    root: PathBuf,
-    query: Query,
-    glob: Option<String>,
-    limit: u64,
-    cancel: CancellationToken,
-}
-
-impl Request {
-    fn run(self) -> Result<ToolOutput, ToolError> {
-        let root = self.files.stat(&self.root).map_err(|error| match error.kind {
-            EnvErrorKind::NotFound => {
-                ToolError::new(format!("Path not found: {}", self.root.display()))
-            }
-            _ => refused(&error),
-        })?;
-        let search = FileSearch {
-            query: self.query,
-            files: Arc::clone(&self.files),
-            root: self.root.clone(),
-            // One more tells whether there are more than are wanted.
-            limit: self.limit.saturating_add(1),
-            cancel: self.cancel.clone(),
-        };
-        let mut results = Results::new(self.limit);
-        if root.kind == FileKind::Other {
-            let path = self.root.display();
-            return Err(ToolError::new(format!(
-                "Not a regular file: {path}. Use bash to read it."
-            )));
-        }
-        if root.kind == FileKind::Directory {
-            let overrides = overrides(&self.root, self.glob.as_deref())?;
-            let tree =
-                search::tree(&self.context.env, self.files, self.root, RuleKind::TEXT, self.cancel)
-                    .with_overrides(overrides);
-            let problems =
-                tree.walk(&search, |found| results.take(found)).map_err(|error| refused(&error))?;
+fn grep(call: &SearchCall, query: Query, glob: Option<&str>) -> Result<ToolOutput, ToolError> {
+    let root = call.files.stat(&call.root).map_err(|error| call.refused(&error))?;
+    let search = FileSearch {
+        query,
+        files: Arc::clone(&call.files),
+        root: call.root.clone(),
+        // One more tells whether there are more than are wanted.
+        limit: call.limit.saturating_add(1),
+        cancel: call.cancel.clone(),
+    };
+    let mut results = Results::new(call.limit);
+    match root.kind {
+        FileKind::Directory => {
+            let tree = call.tree(RuleKind::TEXT).with_overrides(overrides(&call.root, glob)?);
+            let walked = tree.walk(&search, |found| results.take(found));
+            let problems = walked.map_err(|error| call.refused(&error))?;
             results.unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
-        } else {
+        }
+        FileKind::File => {
             let mut searchers = search.searchers(true, search.limit);
-            let found = search.file(&mut searchers, self.root);
+            let found = search.file(&mut searchers, call.root.clone());
             if let (0, Some(problem)) = (found.lines.matches, &found.problem) {
                 return Err(ToolError::new(problem.to_string()));
             }
             _ = results.take(vec![found]);
         }
-        Ok(results.output(&search))
+        FileKind::Link | FileKind::Other => {
+            let path = call.root.display();
+            return Err(ToolError::new(format!(
+                "Not a regular file: {path}. Use bash to read it."
+            )));
+        }
     }
+    Ok(results.output(&search))
 }
 
 fn overrides(root: &Path, glob: Option<&str>) -> Result<Override, ToolError> {
@@ -263,13 +234,8 @@ impl Results {
             let mut searchers = search.searchers(path == search.root, wanted);
             self.add(&search.file(&mut searchers, path));
         }
-        let too_many = is_cut.then(|| Notice {
-            text: format!(
-                "{limit} matches limit reached. Use limit={} for more, or refine pattern",
-                limit.saturating_mul(2)
-            ),
-            detail: Some(("matchLimitReached", json!(limit))),
-        });
+        let too_many = is_cut
+            .then(|| Notice::limit("matches", limit, ", or refine pattern", "matchLimitReached"));
         let cut_lines = self.has_cut_lines.then(|| Notice {
             text: "Some lines truncated to 500 chars. Use read tool to see full lines".to_owned(),
             detail: Some(("linesTruncated", json!(true))),

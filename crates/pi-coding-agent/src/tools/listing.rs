@@ -23,6 +23,15 @@ pub(super) struct Notice {
     pub detail: Option<(&'static str, Value)>,
 }
 
+impl Notice {
+    /// More than `limit` were found; `detail` is the field that tells it.
+    pub(super) fn limit(what: &str, limit: u64, hint: &str, detail: &'static str) -> Self {
+        let twice = limit.saturating_mul(2);
+        let text = format!("{limit} {what} limit reached. Use limit={twice} for more{hint}");
+        Self { text, detail: Some((detail, json!(limit))) }
+    }
+}
+
 /// Files and folders that could not be looked at.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {

@@ -114,10 +114,7 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
         listing.push(&if is_folder { name + "/" } else { name });
         shown += 1;
     }
-    let limit = has_more.then(|| {
-        let notice = format!("{limit} entries limit reached. Use limit={} for more", limit * 2);
-        Notice { text: notice, detail: Some(("entryLimitReached", json!(limit))) }
-    });
+    let limit = has_more.then(|| Notice::limit("entries", limit, "", "entryLimitReached"));
     Ok(listing.output("(empty directory)", limit, None))
 }
 

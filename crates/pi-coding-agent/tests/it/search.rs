@@ -8,24 +8,9 @@ use std::sync::Arc;
 
 use pi_agent::env::{LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::{Tool, ToolCallInput};
-use pi_coding_agent::tools::{
-    SessionVariables, ToolContext, ToolModel, ToolSession, builtin_tools,
-};
+use pi_coding_agent::tools::{NoSession, ToolContext, builtin_tools};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-
-#[derive(Debug)]
-struct Nobody;
-
-impl ToolSession for Nobody {
-    fn variables(&self) -> SessionVariables {
-        SessionVariables::default()
-    }
-
-    fn model(&self) -> ToolModel {
-        ToolModel::default()
-    }
-}
 
 struct Bed {
     dir: tempfile::TempDir,
@@ -48,7 +33,7 @@ impl Bed {
             agent_dir: PathBuf::from("/nonexistent"),
             shell_path: None,
             shell_command_prefix: None,
-            session: Arc::new(Nobody),
+            session: Arc::new(NoSession),
         }));
         Self { dir, tools }
     }
