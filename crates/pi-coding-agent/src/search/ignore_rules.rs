@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use pi_agent::env::{BlockingFiles, DirEntry};
+use pi_agent::env::{BlockingFiles, DirEntry, FileKind};
 
 /// Most bytes read of one file of rules: more is no list that somebody wrote.
 const MAX_RULES: u64 = 4 * 1024 * 1024;
@@ -129,7 +129,7 @@ impl Rules {
             *slot = present.then(|| rules_of(files, folder, &[folder.join(name)]));
         }
         if let ([.., last], true) = (&mut own, is_repository) {
-            *last = Some(rules_of(files, folder, &[folder.join(".git/info/exclude")]));
+            *last = Some(rules_of(files, folder, &[exclude_list(files, folder)]));
         }
         let own = own.map(|rules| rules.unwrap_or_else(Gitignore::empty));
         let has_own = own.iter().any(|rules| !rules.is_empty());
@@ -159,6 +159,22 @@ impl Rules {
             found => found.is_ignore(),
         }
     }
+}
+
+/// Where git keeps the rules of this copy alone. In a linked work tree and in a submodule `.git` is a
+/// file that names the folder, and a work tree shares the list of its main one.
+fn exclude_list(files: &dyn BlockingFiles, folder: &Path) -> PathBuf {
+    let mut git = folder.join(".git");
+    if files.stat(&git).is_ok_and(|found| found.kind == FileKind::File)
+        && let Some(text) = text_of(files, &git)
+        && let Some(named) = text.strip_prefix("gitdir:")
+    {
+        git = folder.join(named.trim());
+        if let Some(common) = text_of(files, &git.join("commondir")) {
+            git.push(common.trim());
+        }
+    }
+    git.join("info/exclude")
 }
 
 /// The rules in `lists`; what cannot be read or understood is no rule.

@@ -73,6 +73,19 @@ async fn git_rules_hold_in_repositories_and_other_rules_everywhere() {
 }
 
 #[tokio::test]
+async fn a_linked_work_tree_has_the_rules_of_its_repository() {
+    let bed = Bed::new();
+    bed.put("main/.git/info/exclude", "excluded\n");
+    bed.put("main/.git/worktrees/other/commondir", "../..\n");
+    bed.put("other/.git", "gitdir: ../main/.git/worktrees/other\n");
+    for name in ["main/excluded", "main/f", "other/excluded", "other/f"] {
+        bed.put(name, "needle\n");
+    }
+    assert_eq!(files(&bed, json!({"pattern": "needle"})).await, "main/f other/f");
+    assert_eq!(files(&bed, json!({"pattern": "needle", "path": "other"})).await, "f");
+}
+
+#[tokio::test]
 async fn the_rules_of_the_user_count_least() {
     let bed = Bed::new();
     bed.put(".git/HEAD", "");
