@@ -95,6 +95,10 @@ async fn serve_in(
     };
     options.reject_unknown()?;
     let workspace = workspace.for_directory(session.cwd());
+    if options.mode == Mode::Rpc {
+        let session = begin(&workspace, session, options).await?;
+        return modes::rpc::run(&workspace, session, options).await;
+    }
     let prompts = startup::prompts(&workspace, options, terminals.stdin)?;
     if options.mode == Mode::Json {
         // The model is chosen behind the header: choosing may fail.

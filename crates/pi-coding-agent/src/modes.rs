@@ -19,6 +19,8 @@ pub(crate) mod ask;
 pub(crate) mod json;
 mod output;
 pub(crate) mod print;
+mod recorder;
+pub(crate) mod rpc;
 mod signals;
 
 use signals::{Signals, Stop};

@@ -10,13 +10,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_agent::agent::AgentConfig;
 use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
 use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
-use pi_agent::{HookChain, LoopHooks};
+use pi_agent::{AgentMessage, HookChain, LoopHooks};
 use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
@@ -166,10 +167,28 @@ impl AgentSession {
     /// # Errors
     /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
     pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
-        let outcome = self.inner.harness.prompt(blocks).await;
-        let found = self.inner.harness.take_diagnostics();
-        self.inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
-        outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
+        self.begin(blocks).await?.await
+    }
+
+    /// Takes a prompt; what it gives is to be awaited. Whoever has to say that it was accepted can say
+    /// so in between.
+    ///
+    /// # Errors
+    /// Something else is on.
+    pub async fn begin(
+        &self,
+        blocks: Vec<InputBlock>,
+    ) -> Result<BoxFuture<'static, Result<RunOutcome, AppError>>, AppError> {
+        let message = AgentMessage::user(blocks, pi_ai::now_ms());
+        let run = self.inner.harness.begin(vec![message]).await;
+        let run = run.map_err(|error| AppError::user(error.to_string()))?;
+        let inner = Arc::clone(&self.inner);
+        Ok(Box::pin(async move {
+            let outcome = run.await;
+            let found = inner.harness.take_diagnostics();
+            inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
+            outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
+        }))
     }
 
     /// What is odd about the conversation: entries that cannot be read, lines others left unfinished.

@@ -53,6 +53,7 @@ use std::sync::{Arc, OnceLock};
 use pi_agent::env::ProcessGroups;
 use pi_agent::harness::ActiveTools;
 use pi_agent::session::Session;
+use pi_agent::session_dir::SessionDir;
 use pi_ai::auth::{Environment, Secret};
 use pi_ai::transport::{HttpTransport, ProxyConfig, TransportConfig};
 use pi_ai::{Identity, Model, SimpleStreamOptions, StreamOptions};
@@ -178,9 +179,14 @@ impl Workspace {
     /// # Errors
     /// It does not exist, is no session, cannot be read, or belongs to a directory that is gone.
     pub fn find_session(&self, flags: &SessionFlags) -> Result<FoundSession, AppError> {
-        let WorkspaceOptions { env, launch_dir, .. } = self.options();
-        let dir = session::directory(flags, self.sources().session_dir(), env, launch_dir);
+        let (dir, env) = (self.session_dir(flags), &self.options().env);
         session::open(flags, &dir, env, self.dir(), self.warnings())
+    }
+
+    /// Where the sessions of these options are kept.
+    pub fn session_dir(&self, flags: &SessionFlags) -> SessionDir {
+        let WorkspaceOptions { env, launch_dir, .. } = self.options();
+        session::directory(flags, self.sources().session_dir(), env, launch_dir)
     }
 
     /// Chooses the model and joins everything to a conversation. What counts is the directory of

@@ -35,12 +35,24 @@ impl Harness {
         level
     }
 
+    pub fn steering_mode(&self) -> QueueMode {
+        self.inner.agent.steering_mode()
+    }
+
     pub fn set_steering_mode(&self, mode: QueueMode) {
         self.inner.agent.set_steering_mode(mode);
     }
 
+    pub fn follow_up_mode(&self) -> QueueMode {
+        self.inner.agent.follow_up_mode()
+    }
+
     pub fn set_follow_up_mode(&self, mode: QueueMode) {
         self.inner.agent.set_follow_up_mode(mode);
+    }
+
+    pub fn retry(&self) -> RetrySettings {
+        self.inner.state().settings.retry
     }
 
     pub fn set_retry(&self, retry: RetrySettings) {

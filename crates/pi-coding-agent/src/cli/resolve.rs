@@ -74,7 +74,7 @@ fn refuse_missing_mode(mode: Mode, files: &[String]) -> Result<(), AppError> {
         Mode::Rpc if !files.is_empty() => {
             Err(AppError::user("@file arguments are not supported in RPC mode"))
         }
-        Mode::Rpc => Err(not_yet::refuse("--mode rpc")),
+        Mode::Rpc => Ok(()),
         Mode::Interactive => Err(not_yet::refuse("the interactive mode")
             .with_hint("Give it a prompt instead: pi -p \"your prompt\"")),
     }

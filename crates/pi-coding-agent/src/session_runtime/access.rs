@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use pi_agent::harness::{HarnessError, Operation};
+use pi_agent::harness::{HarnessError, Operation, RetrySettings};
 use pi_agent::session::Session;
-use pi_agent::{AgentMessage, LoopHooks, QueuedMessages, Tool};
+use pi_agent::{AgentMessage, LoopHooks, QueueMode, QueuedMessages, Tool};
 use pi_ai::{InputBlock, Model, RequestHookChain, RequestHooks, ThinkingLevel};
 
 use super::{
@@ -34,6 +34,28 @@ impl AgentSession {
     /// Empties both queues and gives back what was in them.
     pub async fn clear_queues(&self) -> QueuedMessages {
         self.inner.harness.clear_queues().await
+    }
+
+    pub fn steering_mode(&self) -> QueueMode {
+        self.inner.harness.steering_mode()
+    }
+
+    pub fn set_steering_mode(&self, mode: QueueMode) {
+        self.inner.harness.set_steering_mode(mode);
+    }
+
+    pub fn follow_up_mode(&self) -> QueueMode {
+        self.inner.harness.follow_up_mode()
+    }
+
+    pub fn set_follow_up_mode(&self, mode: QueueMode) {
+        self.inner.harness.set_follow_up_mode(mode);
+    }
+
+    /// Whether failed answers are tried again by themselves.
+    pub fn set_auto_retry(&self, is_enabled: bool) {
+        let retry = RetrySettings { enabled: is_enabled, ..self.inner.harness.retry() };
+        self.inner.harness.set_retry(retry);
     }
 
     /// Whether a prompt is on.
@@ -78,6 +100,14 @@ impl AgentSession {
         self.inner.door.check(&model).await?;
         self.inner.harness.set_model(model).await;
         Ok(())
+    }
+
+    /// Whether requests to the model would have a key.
+    ///
+    /// # Errors
+    /// They would not; the text says what to do.
+    pub async fn check_key(&self) -> Result<(), AppError> {
+        self.inner.door.check(&self.model()).await
     }
 
     pub fn thinking_level(&self) -> ThinkingLevel {

@@ -13,7 +13,7 @@ use super::migrate::migrate;
 use super::schema::{ProjectTrust, Settings};
 use crate::error::Warning;
 
-const FILE_NAME: &str = "settings.json";
+pub(super) const FILE_NAME: &str = "settings.json";
 
 /// Both files as read, before anyone decided whether the project is trusted.
 #[derive(Debug, Clone, Default)]
