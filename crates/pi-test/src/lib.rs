@@ -8,12 +8,14 @@ pub mod gzip;
 pub mod lifeline;
 pub mod program;
 pub mod record;
+pub mod rpc;
 pub mod scratch;
 pub mod server;
 
 pub use lifeline::Lifeline;
 pub use program::{Ended, Program, Running, Signal};
 pub use record::{Normalizer, json_differences};
+pub use rpc::{RpcAnswer, RpcClient};
 pub use scratch::Scratch;
 pub use server::{Block, ModelServer, Reply, Request, Stop, Tokens, Turn};
 

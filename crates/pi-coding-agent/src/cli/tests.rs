@@ -119,7 +119,7 @@ fn missing_features_are_refused_by_name() {
         let text = format!("This build of pi does not have the command `pi {command}` yet");
         assert_eq!(error(&[command]), text);
     }
-    assert_eq!(error(&["--mode", "rpc"]), "This build of pi does not have --mode rpc yet");
+    assert_eq!(options(&["--mode", "rpc"]).mode, Mode::Rpc);
     let interactive = parse_words(&["x"], TERMINAL).unwrap_err();
     assert_eq!(interactive.message, "This build of pi does not have the interactive mode yet");
 }

@@ -85,6 +85,12 @@ impl LineWriter {
         self.wait_until(|state| state.pending.is_empty() && !state.is_writing).await
     }
 
+    /// Waits until nobody reads any more. It shows with what is written; a pipe says nothing before.
+    pub(crate) async fn closed(&self) {
+        // Nothing but the end answers it.
+        self.wait_until(|_| false).await.unwrap_or_default();
+    }
+
     /// Writes what is queued and gives the outcome.
     pub(crate) fn close(self) -> io::Result<()> {
         self.pipe.state().is_closing = true;

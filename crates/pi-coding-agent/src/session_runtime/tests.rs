@@ -1,8 +1,7 @@
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use pi_agent::QueuedMessages;
 use pi_agent::session::EntryKind;
-use pi_agent::{AgentMessage, QueuedMessages};
 use pi_ai::faux::FauxTurn;
 use pi_ai::{ImageContent, StopReason};
 

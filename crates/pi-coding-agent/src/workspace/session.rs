@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_agent::session::{Diagnostic, Session, new_session_id};
+use pi_agent::session::{Diagnostic, Problem, Session, new_session_id};
 use pi_agent::session_dir::{ForkFile, Found, SessionDir};
 
 use super::{SessionFlags, SessionSource};
@@ -192,6 +192,9 @@ impl Place<'_> {
     }
 
     fn tell(&self, diagnostics: &[Diagnostic]) {
+        // Half a line of a writer that was cut off was never acknowledged: nothing is lost by it.
+        let diagnostics: Vec<&Diagnostic> =
+            diagnostics.iter().filter(|found| found.problem != Problem::TornLine).collect();
         let told = diagnostics.iter().take(MAX_TOLD);
         self.warnings.extend(told.map(|problem| Warning::new(problem.to_string())));
         if diagnostics.len() > MAX_TOLD {

@@ -23,6 +23,8 @@ mod project;
 #[cfg(test)]
 mod retry;
 #[cfg(test)]
+mod rpc;
+#[cfg(test)]
 mod search;
 #[cfg(test)]
 mod secrets;

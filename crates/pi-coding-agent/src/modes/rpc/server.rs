@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Response};
 use super::command::{Command, Request};
@@ -24,7 +23,6 @@ pub(super) struct Server<'a> {
     /// Held by what puts another conversation in the place of the current one.
     pub(super) changing: tokio::sync::Mutex<()>,
     live: Mutex<Live>,
-    reader_left: CancellationToken,
 }
 
 /// A conversation whose events are told.
@@ -56,7 +54,6 @@ impl<'a> Server<'a> {
             changing: tokio::sync::Mutex::default(),
             live: Mutex::new(Live::new(session, &writer)),
             writer,
-            reader_left: CancellationToken::new(),
         }
     }
 
@@ -98,9 +95,8 @@ impl<'a> Server<'a> {
     }
 
     pub(super) async fn write(&self, record: &(impl serde::Serialize + Sync)) {
-        if self.writer.line(record).await.is_err() {
-            self.reader_left.cancel();
-        }
+        // Nobody to write for: the loop that serves hears of it, too.
+        self.writer.line(record).await.unwrap_or_default();
     }
 
     /// `None`: it was answered while it was carried out.
@@ -148,7 +144,7 @@ impl<'a> Server<'a> {
 
     /// Resolves when nobody reads the output any more.
     pub(super) async fn reader_left(&self) {
-        self.reader_left.cancelled().await;
+        self.writer.closed().await;
     }
 
     /// Aborts what is on; what the conversation still records is not told.
