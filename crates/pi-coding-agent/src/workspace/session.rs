@@ -192,9 +192,6 @@ impl Place<'_> {
     }
 
     fn tell(&self, diagnostics: &[Diagnostic]) {
-        // Half a line of a writer that was cut off was never acknowledged: nothing is lost by it.
-        let diagnostics: Vec<&Diagnostic> =
-            diagnostics.iter().filter(|found| found.problem != Problem::TornLine).collect();
         let told = diagnostics.iter().take(MAX_TOLD);
         self.warnings.extend(told.map(|problem| Warning::new(problem.to_string())));
         if diagnostics.len() > MAX_TOLD {
@@ -204,8 +201,11 @@ impl Place<'_> {
     }
 
     fn open_file(&self, path: &Path) -> Result<Session, AppError> {
-        let (session, diagnostics) =
+        let (session, mut diagnostics) =
             Session::open(path, self.cwd).map_err(|error| failed(&error))?;
+        // Half a line of a writer that was cut off was never acknowledged, and stays in the file:
+        // nothing is lost by it.
+        diagnostics.retain(|found| found.problem != Problem::TornLine);
         self.tell(&diagnostics);
         if session.cwd().is_dir() {
             return Ok(session);
