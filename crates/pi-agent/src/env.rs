@@ -26,7 +26,7 @@ mod whole_file;
 
 pub use blocking::{BlockingFiles, blocking_files};
 pub use error::{EnvError, EnvErrorKind, Operation};
-pub use file::{DirEntry, FileKind, FileReader, FileStat, FileVersion, FileWriter};
+pub use file::{DirEntry, FileIdentity, FileKind, FileReader, FileStat, FileVersion, FileWriter};
 pub use local::{LocalEnv, LocalEnvConfig, ProcessGroups, RunningGroup};
 pub use process::{LeaderExit, ProcessCommand, ProcessEnd, ProcessEvent, RunningProcess};
 pub use walk::{Walk, WalkOptions};
@@ -130,7 +130,8 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     ) -> EnvFuture<'a, Box<dyn RunningProcess>>;
 
     /// Kills everything commands have started, those that run and what they left behind, before it
-    /// returns; nothing starts afterwards. For a process that is about to end.
+    /// returns; nothing starts afterwards. What [`Self::replace`] has written in part is removed. For
+    /// a process that is about to end.
     fn kill_all(&self);
 
     /// A part of a file: what of `range` lies within it, maybe nothing. To read on and on,

@@ -36,6 +36,11 @@ impl EnvError {
         }
     }
 
+    /// The reason in a few words: those of its kind, or the cause where the kind says nothing.
+    pub fn reason(&self) -> String {
+        if self.kind == EnvErrorKind::Other { self.cause() } else { self.kind.words().to_owned() }
+    }
+
     /// The reason alone: the source's own words if there is one.
     pub fn cause(&self) -> String {
         match &self.source {

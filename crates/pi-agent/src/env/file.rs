@@ -17,6 +17,18 @@ pub struct FileStat {
     /// The permission bits of a Unix mode, `0o7777` at most.
     pub permissions: u32,
     pub version: FileVersion,
+    /// Of a file with several names of equal rank (hard links): the same for all of them.
+    pub shared: Option<FileIdentity>,
+}
+
+/// Tells files apart whatever their names. The text is the environment's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileIdentity(String);
+
+impl FileIdentity {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

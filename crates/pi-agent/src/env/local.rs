@@ -18,6 +18,7 @@ use super::{
 };
 use errno::failed;
 use open_file::{LocalReader, LocalWriter};
+use replace_file::Stages;
 
 mod errno;
 mod files;
@@ -38,6 +39,7 @@ pub use process_groups::{ProcessGroups, RunningGroup};
 #[derive(Debug)]
 pub struct LocalEnv {
     config: LocalEnvConfig,
+    stages: Stages,
 }
 
 /// What a [`LocalEnv`] is told of itself.
@@ -55,7 +57,7 @@ pub struct LocalEnvConfig {
 
 impl LocalEnv {
     pub fn new(config: LocalEnvConfig) -> Self {
-        Self { config }
+        Self { config, stages: Stages::default() }
     }
 }
 
@@ -104,8 +106,9 @@ impl ExecutionEnv for LocalEnv {
         content: Vec<u8>,
         expected: Option<FileVersion>,
     ) -> EnvFuture<'a, ()> {
+        let stages = self.stages.clone();
         blocking(Operation::Replace, path, move |path| {
-            replace_file::replace_file(path, &content, || match expected {
+            replace_file::replace_file(&stages, path, &content, || match expected {
                 Some(expected) if stat::of(&fs::metadata(path)?).version != expected => {
                     Err(EnvErrorKind::Changed.into())
                 }
@@ -164,6 +167,7 @@ impl ExecutionEnv for LocalEnv {
 
     fn kill_all(&self) {
         self.config.processes.kill_all();
+        self.stages.remove_all();
     }
 }
 

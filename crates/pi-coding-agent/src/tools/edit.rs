@@ -203,8 +203,9 @@ fn failed(error: &EnvError, given: &str) -> ToolError {
             "It is larger than {}, the most that can be edited. Use bash to change it.",
             format_size(MAX_FILE_BYTES)
         ),
-        // What other programs say to one that wants to edit a device.
-        EnvErrorKind::NotRegularFile => "Error code: EINVAL.".to_owned(),
+        EnvErrorKind::NotRegularFile => {
+            "It is not a regular file. Use bash to change it.".to_owned()
+        }
         kind => format!("Error code: {}.", kind.code().unwrap_or("EIO")),
     };
     ToolError::new(format!("Could not edit file: {given}. {reason}"))

@@ -24,6 +24,9 @@ pub struct FindTool {
     definition: pi_ai::Tool,
 }
 
+/// Bytes of the longest pattern: beyond it no path can match.
+const MAX_PATTERN: usize = 16 * 1024;
+
 /// Results shown unless the model asks for more.
 const DEFAULT_LIMIT: u64 = 1000;
 
@@ -75,6 +78,10 @@ impl Tool for FindTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let pattern = arguments::text(&call.arguments, "pattern")?;
+            if pattern.len() > MAX_PATTERN {
+                let text = format!("The pattern is longer than {MAX_PATTERN} bytes");
+                return Err(ToolError::new(text));
+            }
             let pattern =
                 Pattern::new(&pattern).map_err(|error| ToolError::new(error.to_string()))?;
             let work = move |call| find(&call, pattern);
@@ -105,7 +112,7 @@ fn find(call: &SearchCall, pattern: Pattern) -> Result<ToolOutput, ToolError> {
         Notice::limit("results", call.limit, hint, "resultLimitReached")
     });
     let mut unreadable = Unreadable::default();
-    unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
+    unreadable.extend(problems.iter().map(|error| (&*error.path, error.reason())));
     let after = unreadable.notice(&call.root);
     Ok(lines.output("No files found matching pattern", too_many, after))
 }

@@ -118,24 +118,30 @@ struct Style {
 }
 
 fn matcher(pattern: &str, style: Style) -> Result<RegexMatcher, ToolError> {
-    let matcher = RegexMatcherBuilder::new()
+    let mut builder = RegexMatcherBuilder::new();
+    builder
         .multi_line(true)
         .fixed_strings(style.is_literal)
         .case_insensitive(style.ignore_case)
-        .line_terminator(Some(b'\n'))
-        .build_many(&[pattern]);
-    matcher.map_err(|error| {
-        // The matcher has put the pattern into a larger one; its author should see their own.
-        let plain = if style.is_literal { None } else { regex::Regex::new(pattern).err() };
-        let plain = plain.map(|plain| plain.to_string());
-        ToolError::new(match (plain, error.kind()) {
-            (Some(plain), _) => plain,
-            (None, ErrorKind::NotAllowed(_)) => format!(
-                "{error}\n\nLines are searched one at a time: no match goes over the end of a line."
-            ),
-            (None, _) => error.to_string(),
-        })
-    })
+        .line_terminator(Some(b'\n'));
+    let error = match builder.build(pattern) {
+        Ok(matcher) => return Ok(matcher),
+        Err(error) => error,
+    };
+    // The matcher has put the pattern into a larger one; its author should see their own.
+    let plain = if style.is_literal { Ok(()) } else { regex::Regex::new(pattern).map(drop) };
+    let is_sound = plain.is_ok() && !matches!(error.kind(), ErrorKind::NotAllowed(_));
+    // A comment at the end would swallow what closes the larger one.
+    if is_sound && let Ok(matcher) = builder.build(&format!("{pattern}\n")) {
+        return Ok(matcher);
+    }
+    Err(ToolError::new(match (plain, error.kind()) {
+        (Err(plain), _) => plain.to_string(),
+        (Ok(()), ErrorKind::NotAllowed(_)) => format!(
+            "{error}\n\nLines are searched one at a time: no match goes over the end of a line."
+        ),
+        (Ok(()), _) => error.to_string(),
+    }))
 }
 
 fn grep(call: &SearchCall, query: Query, glob: Option<&str>) -> Result<ToolOutput, ToolError> {
@@ -154,13 +160,14 @@ fn grep(call: &SearchCall, query: Query, glob: Option<&str>) -> Result<ToolOutpu
             let tree = call.tree(RuleKind::TEXT).with_overrides(overrides(&call.root, glob)?);
             let walked = tree.walk(&search, |found| results.take(found));
             let problems = walked.map_err(|error| call.refused(&error))?;
-            results.unreadable.extend(problems.iter().map(|error| (&*error.path, error.cause())));
+            results.unreadable.extend(problems.iter().map(|error| (&*error.path, error.reason())));
         }
         FileKind::File => {
             let mut searchers = search.searchers(true, search.limit);
             let found = search.file(&mut searchers, call.root.clone());
             if let (0, Some(problem)) = (found.lines.matches, &found.problem) {
-                return Err(ToolError::new(problem.to_string()));
+                let path = call.root.display();
+                return Err(ToolError::new(format!("Not searched to the end: {path} ({problem})")));
             }
             _ = results.take(vec![found]);
         }
@@ -209,7 +216,7 @@ impl Results {
     fn take(&mut self, found: Vec<Searched>) -> ControlFlow<()> {
         for file in found {
             if let Some(problem) = &file.problem {
-                self.unreadable.extend([(&*file.path, problem.to_string())]);
+                self.unreadable.extend([(&*file.path, problem.clone())]);
             }
             if file.lines.matches > self.limit - self.matches {
                 self.last = Some((file.path, self.limit - self.matches));

@@ -50,7 +50,15 @@ impl Unreadable {
     /// What is missing in a result for that; names are told relative to `root`.
     pub(super) fn notice(self, root: &Path) -> Option<Notice> {
         let (path, reason) = self.first?;
-        let path = path.strip_prefix(root).unwrap_or(&path).display();
+        let path = match path.strip_prefix(root) {
+            // The root itself, a single file.
+            Ok(rest) if rest.as_os_str().is_empty() => {
+                Path::new(path.file_name().unwrap_or_default())
+            }
+            Ok(rest) => rest,
+            Err(_) => &path,
+        };
+        let path = path.display();
         let text = match self.count {
             1 => format!("Not searched to the end: {path} ({reason})"),
             count => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_agent::ToolError;
-use pi_agent::env::ExecutionEnv;
+use pi_agent::env::{ExecutionEnv, FileIdentity};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +36,26 @@ struct Places {
 struct Place {
     path: PathBuf,
     /// Which file that is. Found out by the first who must know; there is no time to when joining.
-    real: Option<PathBuf>,
+    real: Option<Real>,
+}
+
+/// A file by its real path, and by what it is where other real paths lead to it as well.
+#[derive(Debug)]
+struct Real {
+    path: PathBuf,
+    shared: Option<FileIdentity>,
+}
+
+impl Real {
+    async fn of(env: &dyn ExecutionEnv, path: PathBuf) -> Self {
+        let path = env.real_path(&path).await.unwrap_or(path);
+        let shared = env.stat(&path).await.ok().and_then(|found| found.shared);
+        Self { path, shared }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.path == other.path || (self.shared.is_some() && self.shared == other.shared)
+    }
 }
 
 impl MutationQueue {
@@ -82,7 +101,7 @@ impl Turn {
                 Standing::Behind => somebody_leaves.await,
                 // The one whose path it is may not have been polled yet, and nobody waits for that.
                 Standing::Unclear { id, path } => {
-                    let real = env.real_path(&path).await.unwrap_or(path);
+                    let real = Real::of(&**env, path).await;
                     self.queue.inner.places().settle(id, real);
                 }
             }
@@ -143,7 +162,7 @@ impl Places {
         for (id, place) in before {
             match &place.real {
                 None => return Standing::Unclear { id: *id, path: place.path.clone() },
-                Some(other) if other == real => return Standing::Behind,
+                Some(other) if other.is(real) => return Standing::Behind,
                 Some(_) => {}
             }
         }
@@ -151,7 +170,7 @@ impl Places {
     }
 
     /// The first answer stays.
-    fn settle(&mut self, id: u64, real: PathBuf) {
+    fn settle(&mut self, id: u64, real: Real) {
         if let Some(place) = self.by_id.get_mut(&id) {
             place.real.get_or_insert(real);
         }
@@ -209,12 +228,15 @@ mod tests {
         let bed = Bed::new();
         bed.put("real", "x");
         std::os::unix::fs::symlink("real", bed.path("link")).unwrap();
+        std::fs::hard_link(bed.path("real"), bed.path("name")).unwrap();
         let queue = queue(&bed);
         let mut link = queue.join(&bed.path("link"));
         let mut real = queue.join(&bed.path("real"));
+        let mut name = queue.join(&bed.path("name"));
         let mut other = queue.join(&bed.path("other"));
         // Nobody has asked for the turn of the link yet, and it counts all the same.
         assert!(is_called(&mut other).await && !is_called(&mut real).await);
+        assert!(!is_called(&mut name).await);
         assert!(is_called(&mut link).await);
         drop(link);
         assert!(is_called(&mut real).await);

@@ -139,6 +139,10 @@ impl Request {
             EnvErrorKind::NotRegularFile => {
                 format!("Not a regular file: {}. Use bash to read it.", self.given)
             }
+            EnvErrorKind::NotFound if self.given.contains('\u{fffd}') => format!(
+                "{}. A name that is shown with \u{fffd} is not valid UTF-8. Use bash to read it.",
+                error.told_as("access")
+            ),
             _ => error.told_as("access"),
         })
     }
@@ -301,12 +305,10 @@ fn whole(line: f64) -> u64 {
 
 /// Quoted for a shell where it needs to be.
 fn shell_word(path: &str) -> String {
+    // It would pass for an option.
+    let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
     let plain = |c: char| c.is_alphanumeric() || "/._-~+:@%,=".contains(c);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', r"'\''"))
-    }
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_agent::env::EnvErrorKind;
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::json;
 
@@ -78,9 +79,15 @@ impl Tool for WriteTool {
             if call.cancel.is_cancelled() {
                 return Err(aborted());
             }
+            let named = given.clone();
             let write = async move {
                 let written = env.replace(&target, content.into_bytes(), None).await;
-                written.map_err(|error| refused(&error))
+                written.map_err(|error| match error.kind {
+                    EnvErrorKind::NotRegularFile => ToolError::new(format!(
+                        "Not a regular file: {named}. Use bash to write to it."
+                    )),
+                    _ => refused(&error),
+                })
             };
             turn.finish(&call.cancel, write).await?;
             Ok(ToolOutput::text(format!("Successfully wrote to {given}")))

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{Refusal, blocking, failed, stat};
@@ -28,7 +29,9 @@ impl LocalReader {
         if !found.is_file() {
             return Err(EnvErrorKind::NotRegularFile.into());
         }
-        let file = File::open(path)?;
+        // What a kernel shows as a regular file may wait for news when it is read.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let stat = stat::of(&file.metadata()?);
         Ok(Self { path: path.to_owned(), file: Arc::new(file), stat })
     }

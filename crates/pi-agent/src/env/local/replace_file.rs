@@ -1,9 +1,11 @@
 //! Writing a file so that a reader sees the old or the new content, never half of it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, fchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::Access;
 
@@ -22,6 +24,7 @@ use crate::env::EnvErrorKind;
 /// where the disk is full, and nothing is left beside it. Killed meanwhile, this process leaves the
 /// old or the new content (maybe a mixture where it is written in place), and maybe a file `.pi-…`.
 pub(super) fn replace_file(
+    stages: &Stages,
     path: &Path,
     content: &[u8],
     before_commit: impl FnOnce() -> Result<(), Refusal>,
@@ -35,8 +38,8 @@ pub(super) fn replace_file(
     if let Some(old) = &old {
         check_writable(&path, old)?;
     }
-    match staged(&path, old.as_ref()) {
-        Some(mut stage) => {
+    match stages.begin(|| staged(&path, old.as_ref()))? {
+        Some((mut stage, _listed)) => {
             stage.write_all(content)?;
             before_commit()?;
             match stage.persist(&path) {
@@ -54,6 +57,61 @@ pub(super) fn replace_file(
         }
     }
     Ok(())
+}
+
+/// New files that are being written. Clones share the list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stages(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    paths: BTreeSet<PathBuf>,
+    /// No further one may begin.
+    is_closed: bool,
+}
+
+/// One of them, as long as this lives.
+struct Listed<'a> {
+    stages: &'a Stages,
+    path: PathBuf,
+}
+
+impl Stages {
+    /// Removes what is there of them and lets no further one begin, for a process that is about to
+    /// end. Who still writes one then fails to put it in its place.
+    pub(super) fn remove_all(&self) {
+        let mut list = self.lock();
+        list.is_closed = true;
+        for path in &list.paths {
+            // It has just been put in its place, or nothing can be done about it.
+            fs::remove_file(path).unwrap_or_default();
+        }
+    }
+
+    /// Lists what `stage` makes. The list is held meanwhile: a file must not be there unlisted.
+    fn begin(
+        &self,
+        stage: impl FnOnce() -> Option<tempfile::NamedTempFile>,
+    ) -> Result<Option<(tempfile::NamedTempFile, Listed<'_>)>, Refusal> {
+        let mut list = self.lock();
+        if list.is_closed {
+            return Err(EnvErrorKind::Aborted.into());
+        }
+        let Some(stage) = stage() else { return Ok(None) };
+        let path = stage.path().to_owned();
+        list.paths.insert(path.clone());
+        Ok(Some((stage, Listed { stages: self, path })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.stages.lock().paths.remove(&self.path);
+    }
 }
 
 /// A rename would get round the file's own permissions.
@@ -105,9 +163,16 @@ fn write_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
     let old_length = file.metadata()?.len();
     let kept = usize::try_from(old_length).unwrap_or(usize::MAX).min(content.len());
     let (start, rest) = content.split_at(kept);
-    if let Err(error) = file.write_all_at(rest, old_length) {
-        file.set_len(old_length)?;
-        return Err(error);
+    match file.write_all_at(rest, old_length) {
+        Ok(()) => {}
+        // What a kernel shows as a file may take writes at its start only.
+        Err(error) if error.kind() == io::ErrorKind::NotSeekable => {
+            return (&file).write_all(content);
+        }
+        Err(error) => {
+            file.set_len(old_length)?;
+            return Err(error);
+        }
     }
     file.write_all_at(start, 0)?;
     file.set_len(u64::try_from(content.len()).unwrap_or(u64::MAX))

@@ -3,7 +3,7 @@
 use std::fs::{FileType, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 
-use crate::env::{FileKind, FileStat, FileVersion};
+use crate::env::{FileIdentity, FileKind, FileStat, FileVersion};
 
 pub(super) fn of(file: &Metadata) -> FileStat {
     FileStat {
@@ -12,6 +12,8 @@ pub(super) fn of(file: &Metadata) -> FileStat {
         modified_ms: file.mtime() * 1000 + file.mtime_nsec() / 1_000_000,
         permissions: file.mode() & 0o7777,
         version: version(file),
+        shared: (file.is_file() && file.nlink() > 1)
+            .then(|| FileIdentity::new(format!("{}:{}", file.dev(), file.ino()))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an edit did, for people and for `patch`. Looks at the changed regions and their
 //! surroundings only, however large the file.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -11,6 +12,9 @@ use crate::tools::truncate::count;
 
 /// Unchanged lines shown around a change.
 const CONTEXT: u64 = 4;
+
+/// Bytes shown of a line: what is longer was written by a program, and nobody reads it in a diff.
+const MAX_LINE: usize = 8 * 1024;
 
 /// The `details` of a successful edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +54,21 @@ pub(super) fn describe(path: &str, old: &[u8], splices: &[Splice]) -> EditDiff {
     display.pop();
     let first_changed_line = changes.first().map_or(1, |change| change.new_line + 1);
     EditDiff { display, patch, first_changed_line }
+}
+
+/// A line, or its beginning and how much more there is.
+fn beginning(line: &[u8]) -> Cow<'_, str> {
+    if line.len() <= MAX_LINE {
+        return String::from_utf8_lossy(line);
+    }
+    let mut end = MAX_LINE;
+    // Not within a character.
+    while end > 0 && line.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        end -= 1;
+    }
+    let (start, rest) = line.split_at(end);
+    let text = String::from_utf8_lossy(start);
+    format!("{text}... [{} more bytes]", rest.len()).into()
 }
 
 fn skipped(display: &mut String, width: usize) {
@@ -257,10 +276,10 @@ impl<'a> Hunk<'a> {
             self.new_count
         );
         let mut line = |sign: char, number: u64, text: &[u8]| {
-            let text = String::from_utf8_lossy(text);
-            let bare = text.strip_suffix('\n').unwrap_or(&text);
-            _ = writeln!(display, "{sign}{number:>width$} {bare}");
-            _ = writeln!(patch, "{sign}{bare}");
+            let bare = text.strip_suffix(b"\n").unwrap_or(text);
+            let shown = beginning(bare);
+            _ = writeln!(display, "{sign}{number:>width$} {shown}");
+            _ = writeln!(patch, "{sign}{shown}");
             if bare.len() == text.len() {
                 patch.push_str("\\ No newline at end of file\n");
             }

@@ -263,7 +263,10 @@ async fn what_cannot_be_opened_is_told_by_its_code() {
     let cases = [
         ("none.txt", "Could not edit file: none.txt. Error code: ENOENT."),
         ("file/x", "Could not edit file: file/x. Error code: ENOTDIR."),
-        ("/dev/null", "Could not edit file: /dev/null. Error code: EINVAL."),
+        (
+            "/dev/null",
+            "Could not edit file: /dev/null. It is not a regular file. Use bash to change it.",
+        ),
         (".", "EISDIR: illegal operation on a directory, read"),
     ];
     for (path, want) in cases {
@@ -480,4 +483,18 @@ async fn a_call_cancelled_before_the_write_writes_nothing() {
     assert_eq!(error.0, "Operation aborted");
     assert_eq!(bed.get("f"), b"a\n");
     assert_eq!(env.calls(), [format!("open {}", bed.path("f").display())]);
+}
+
+#[tokio::test]
+async fn long_lines_are_not_repeated_in_the_details() {
+    let long = "\u{e9}".repeat(100_000);
+    let before = format!("{long}\nneedle{long}\n{long}\n");
+    let (after, details) = apply(before.as_bytes(), &[("needle", "pin")]).await;
+    assert_eq!(after, before.replace("needle", "pin").as_bytes());
+    let diff = details["diff"].as_str().unwrap();
+    assert!(diff.len() < 4 * 9000, "{}", diff.len());
+    // 8192 bytes would end within a letter.
+    let shown = "\u{e9}".repeat(4093);
+    assert!(diff.contains(&format!("-2 needle{shown}... [{} more bytes]\n", 200_000 - 2 * 4093)));
+    assert!(details["patch"].as_str().unwrap().len() < 4 * 9000);
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 
 /// A glob, and what of a path it is held against.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    glob: GlobMatcher,
+    glob: GlobSet,
     subject: Subject,
     /// It ends in `/`.
     only_folders: bool,
@@ -45,8 +45,9 @@ impl Pattern {
         let glob = GlobBuilder::new(text)
             .literal_separator(true)
             .case_insensitive(!text.contains(char::is_uppercase))
-            .build()?
-            .compile_matcher();
+            .build()?;
+        // A matcher of its own would panic where the pattern is too large to compile.
+        let glob = GlobSet::builder().add(glob).build()?;
         Ok(Self { glob, subject, only_folders })
     }
 

@@ -159,7 +159,12 @@ async fn what_cannot_be_searched_is_told() {
     let bed = Bed::new();
     bed.put("file", "");
     let root = bed.path("");
-    let cases: [(Value, String); 4] = [
+    let cases: [(Value, String); 6] = [
+        (
+            json!({"pattern": "x".repeat(160_000)}),
+            "The pattern is longer than 16384 bytes".to_owned(),
+        ),
+        (json!({"pattern": "x".repeat(16_000)}), String::new()),
         (
             json!({"pattern": "*", "path": "none"}),
             format!("Path not found: {}none", root.display()),
@@ -175,7 +180,13 @@ async fn what_cannot_be_searched_is_told() {
         (json!({"path": "."}), "pattern must be a string".to_owned()),
     ];
     for (arguments, want) in cases {
-        assert_eq!(bed.call("find", arguments).await.unwrap_err().0, want);
+        match bed.call("find", arguments).await {
+            Ok(output) => assert_eq!(
+                (text_of(&output).as_str(), want.as_str()),
+                ("No files found matching pattern", "")
+            ),
+            Err(error) => assert_eq!(error.0, want),
+        }
     }
 }
 

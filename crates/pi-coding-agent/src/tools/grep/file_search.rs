@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use pi_agent::env::{BlockingFiles, EnvErrorKind, FileKind};
+use pi_agent::env::{BlockingFiles, EnvError, EnvErrorKind, FileKind};
 use tokio_util::sync::CancellationToken;
 
+use super::super::truncate::format_size;
 use super::file_lines::FileLines;
 use crate::search::Visit;
 
-/// Most memory one file may cost: a longer line is not searched.
-const MAX_HEAP: usize = 8 * 1024 * 1024;
+/// Most memory one file may cost, in bytes: a longer line is not searched.
+const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What is looked for.
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub(super) struct Searched {
     pub path: PathBuf,
     pub lines: FileLines,
     /// Why it was not searched to its end.
-    pub problem: Option<io::Error>,
+    pub problem: Option<String>,
 }
 
 impl FileSearch {
@@ -64,7 +65,7 @@ impl FileSearch {
             .before_context(self.query.context)
             .after_context(self.query.context)
             .binary_detection(binary)
-            .heap_limit(Some(MAX_HEAP))
+            .heap_limit(Some(usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX)))
             .max_matches(Some(limit));
         let decoding = builder.build();
         Searchers { decoding, plain: builder.bom_sniffing(false).build(), limit }
@@ -73,7 +74,7 @@ impl FileSearch {
     pub(super) fn file(&self, searchers: &mut Searchers, path: PathBuf) -> Searched {
         let mut lines = FileLines::new(self.name(&path), searchers.limit);
         let result = self.search(searchers, &path, &mut lines);
-        Searched { path, lines, problem: result.err() }
+        Searched { path, lines, problem: result.err().map(|error| reason(&error)) }
     }
 
     fn search(
@@ -126,6 +127,19 @@ impl Visit for FileSearch {
             .into_iter()
             .map_while(|path| (!self.cancel.is_cancelled()).then(|| self.file(searchers, path)));
         searched.filter(|file| file.lines.matches > 0 || file.problem.is_some()).collect()
+    }
+}
+
+/// Why a search ended before its file did, in a few words.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    // What the searcher says of a line that does not fit.
+    if text.starts_with("configured allocation limit") {
+        return format!("a line is longer than {}", format_size(MAX_LINE_BYTES));
+    }
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<EnvError>()) {
+        Some(error) => error.reason(),
+        None => text,
     }
 }
 

@@ -183,6 +183,8 @@ async fn patterns_are_regular_expressions_or_plain_text() {
             json!({"pattern": "", "limit": 9}),
             "f:1: call a.b( now\nf:2: axb(\nf:3: --files\nf:4: caf\u{e9} STRASSE",
         ),
+        // A comment at the end of the pattern.
+        (json!({"pattern": "(?x) axb # (c"}), "f:2: axb("),
         (json!({"pattern": "("}), "regex parse error:\n    (\n    ^\nerror: unclosed group"),
     ];
     for (arguments, want) in cases {
@@ -338,7 +340,14 @@ async fn a_line_too_long_to_hold_is_told_and_the_rest_found() {
     let text = grep(&bed, json!({"pattern": "needle"})).await;
     let (lines, notice) = text.split_once("\n\n").unwrap();
     assert_eq!(lines, "a:1: needle\nhuge:1: needle\nz:1: needle");
-    assert!(notice.starts_with("[Not searched to the end: huge ("), "{notice}");
+    assert_eq!(notice, "[Not searched to the end: huge (a line is longer than 8.0MB)]");
+    let named = grep(&bed, json!({"pattern": "needle", "path": "huge"})).await;
+    assert_eq!(named, format!("huge:1: needle\n\n{notice}"));
+    bed.put("huge", vec![b'x'; 20 * 1024 * 1024]);
+    let error = bed.call("grep", json!({"pattern": "needle", "path": "huge"})).await.unwrap_err().0;
+    let path = bed.path("huge");
+    let want = format!("Not searched to the end: {} (a line is longer than 8.0MB)", path.display());
+    assert_eq!(error, want);
 }
 
 #[tokio::test]

@@ -380,3 +380,14 @@ proptest! {
         prop_assert_eq!(runtime.block_on(read_on(&bed, limit)), want);
     }
 }
+
+#[tokio::test]
+async fn a_hint_for_a_shell_is_safe_whatever_the_name() {
+    let bed = Bed::new();
+    let name = "-rf $(touch x) 'y";
+    bed.put(name, "x".repeat(60_000));
+    let text = bed.text("read", json!({"path": name})).await;
+    assert!(text.contains(r"sed -n '1p' './-rf $(touch x) '\''y' | head"), "{text}");
+    let odd = bed.text("read", json!({"path": "a\u{fffd}b"})).await;
+    assert!(odd.ends_with("is not valid UTF-8. Use bash to read it."), "{odd}");
+}

@@ -40,7 +40,7 @@ async fn what_cannot_be_written_is_an_error_that_names_it() {
     let cases = [
         ("dir", format!("EISDIR: illegal operation on a directory, open '{}'", abs("dir"))),
         ("file/x", format!("EEXIST: file already exists, mkdir '{}'", abs("file"))),
-        ("/dev/null", "not a regular file, open '/dev/null'".to_owned()),
+        ("/dev/null", "Not a regular file: /dev/null. Use bash to write to it.".to_owned()),
     ];
     for (path, want) in cases {
         let error = bed.call("write", json!({"path": path, "content": "x"})).await.unwrap_err();

@@ -5,7 +5,7 @@ use super::*;
 mod processes;
 
 fn put(path: &Path, content: &str) {
-    replace_file(path, content.as_bytes(), || Ok(())).unwrap();
+    replace_file(&Stages::default(), path, content.as_bytes(), || Ok(())).unwrap();
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -81,7 +81,8 @@ fn a_refusal_before_the_commit_leaves_the_old_content() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("f");
     fs::write(&file, "old").unwrap();
-    let refused = replace_file(&file, b"new", || Err(EnvErrorKind::Changed.into()));
+    let refused =
+        replace_file(&Stages::default(), &file, b"new", || Err(EnvErrorKind::Changed.into()));
     assert!(refused.is_err());
     assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     assert_eq!(names(dir.path()), ["f"]);
@@ -90,10 +91,32 @@ fn a_refusal_before_the_commit_leaves_the_old_content() {
 #[test]
 fn folders_and_devices_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let refusal = |path| match replace_file(path, b"x", || Ok(())) {
+    let refusal = |path| match replace_file(&Stages::default(), path, b"x", || Ok(())) {
         Err(Refusal::Kind(kind)) => kind,
         other => panic!("{other:?}"),
     };
     assert_eq!(refusal(dir.path()), EnvErrorKind::IsDirectory);
     assert_eq!(refusal(Path::new("/dev/null")), EnvErrorKind::NotRegularFile);
+}
+
+#[test]
+fn what_is_half_written_is_removed_before_the_process_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f");
+    fs::write(&file, "old").unwrap();
+    let stages = Stages::default();
+    let ended = replace_file(&stages, &file, b"new", || {
+        assert_eq!(names(dir.path()).len(), 2);
+        stages.remove_all();
+        assert_eq!(names(dir.path()), ["f"]);
+        Ok(())
+    });
+    assert!(ended.is_err());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    let late = replace_file(&stages, &file, b"new", || Ok(()));
+    assert!(matches!(late, Err(Refusal::Kind(EnvErrorKind::Aborted))));
+    assert_eq!(
+        (fs::read_to_string(&file).unwrap().as_str(), names(dir.path())),
+        ("old", vec!["f".into()])
+    );
 }

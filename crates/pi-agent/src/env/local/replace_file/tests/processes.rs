@@ -31,7 +31,8 @@ fn is_child() -> bool {
 fn a_disk_that_takes_no_more_leaves_the_old_content_and_nothing_beside_it() {
     if is_child() {
         for name in ["alone", "linked", "new"] {
-            let failed = replace_file(Path::new(name), &vec![b'n'; 1 << 20], || Ok(()));
+            let failed =
+                replace_file(&Stages::default(), Path::new(name), &vec![b'n'; 1 << 20], || Ok(()));
             let Err(Refusal::Os(error)) = failed else { panic!("{name}: {failed:?}") };
             assert_eq!(error.kind(), io::ErrorKind::FileTooLarge, "{name}");
         }
@@ -62,7 +63,7 @@ fn a_process_killed_at_any_time_leaves_the_old_or_the_new_content() {
     if is_child() {
         while is_child() {
             for content in contents() {
-                replace_file(Path::new("f"), &content, || Ok(())).unwrap();
+                replace_file(&Stages::default(), Path::new("f"), &content, || Ok(())).unwrap();
             }
         }
         return;
