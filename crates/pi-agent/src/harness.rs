@@ -181,7 +181,6 @@ struct Inner {
     this: Weak<Self>,
     agent: Agent,
     session: Mutex<Session>,
-    prompt: Arc<dyn PromptBuilder>,
     listeners: Listeners,
     state: Mutex<State>,
     busy: watch::Sender<bool>,
@@ -203,6 +202,7 @@ impl Harness {
             branch_summary: config.branch_summary,
             session_hooks: config.session_hooks.into(),
             resources: config.resources,
+            prompt,
         };
         let state = State::new(&session, tools, settings);
         let inner = Arc::new_cyclic(|this| {
@@ -214,7 +214,6 @@ impl Harness {
                 this: this.clone(),
                 agent,
                 session: Mutex::new(session),
-                prompt,
                 listeners: Listeners::default(),
                 state: Mutex::new(state),
                 busy: watch::Sender::new(false),

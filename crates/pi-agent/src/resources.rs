@@ -18,6 +18,7 @@ pub mod prompt_templates;
 pub mod skills;
 
 pub use diagnostic::{ResourceDiagnostic, ResourceProblem};
+pub use files::ResourceFile;
 pub use input::{Expanded, expand};
 pub use prompt_templates::{PromptTemplate, PromptTemplates};
 pub use skills::{Skill, Skills};

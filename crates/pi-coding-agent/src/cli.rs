@@ -5,6 +5,7 @@
 //! options, and [`resolve`] checks how they fit together.
 
 use crate::error::{AppError, Warning};
+use crate::resources::ResourceFlags;
 use crate::tool_selection::ToolFlags;
 use crate::workspace::{ModelFlags, SessionFlags};
 
@@ -51,6 +52,8 @@ pub(crate) struct CliOptions {
     pub(crate) tools: ToolFlags,
     /// False with `-nc`.
     pub(crate) context_files: bool,
+    pub(crate) skills: ResourceFlags,
+    pub(crate) prompt_templates: ResourceFlags,
     /// `--approve` or `--no-approve`, whichever came last.
     pub(crate) approve: Option<bool>,
     pub(crate) offline: bool,

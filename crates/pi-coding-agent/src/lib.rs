@@ -73,7 +73,12 @@ fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError
     code
 }
 
-async fn serve_options(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
+async fn serve_options(
+    mut options: CliOptions,
+    terminals: Terminals,
+) -> Result<ExitCode, AppError> {
+    // A client can set one later.
+    options.model.may_be_missing = options.mode == Mode::Rpc;
     let workspace = startup::workspace(&options, Env::from_process())?;
     let code = serve_in(&workspace, &options, terminals).await;
     workspace.kill_key_commands();

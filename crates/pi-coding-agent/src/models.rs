@@ -15,6 +15,7 @@ pub use list::{Listing, list_models};
 pub use registry::{
     AuthError, ModelRegistry, ProviderKey, RegisteredProvider, RequestAuth, Visibility,
 };
+pub(crate) use resolver::NO_MODELS_HINT;
 pub use resolver::{
     ModelChoice, ModelDefaults, ModelError, ModelRequest, ScopedModel, SessionChoice, choose_model,
     resolve_reference, resolve_scope,

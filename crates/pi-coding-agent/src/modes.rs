@@ -10,9 +10,8 @@ use std::pin::pin;
 use futures_util::future::BoxFuture;
 
 use crate::cli::Terminals;
-use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind};
-use crate::session_runtime::{AgentSession, RunOutcome};
+use crate::session_runtime::{AgentSession, Prompt, RunOutcome};
 use crate::warnings::Warnings;
 
 pub(crate) mod ask;
@@ -99,7 +98,7 @@ async fn prompt_all(
         if session.is_stopped() {
             break;
         }
-        let outcome = session.prompt(prompt.into_blocks()).await?;
+        let outcome = session.prompt(prompt).await?;
         warn(session.warnings());
         let is_stored = outcome.unstored.is_none();
         last = Some(outcome);

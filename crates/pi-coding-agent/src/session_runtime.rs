@@ -4,30 +4,32 @@
 //! while it runs, and stopping them. Never: reads arguments or settings files, prints, or knows
 //! which mode it serves. [`crate::workspace::Workspace::open`] makes one.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::agent::AgentConfig;
 use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
-use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
-use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
+use pi_agent::env::{ExecutionEnv, ProcessGroups};
+use pi_agent::harness::{
+    ActiveTools, Harness, HarnessConfig, HarnessError, PromptBuilder, RetrySettings, Run,
+};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
-use pi_agent::{AgentMessage, HookChain, LoopHooks};
-use pi_ai::{InputBlock, Model, SimpleStreamOptions, ThinkingLevel};
+use pi_agent::{HookChain, LoopHooks};
+use pi_ai::{Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::resources::Library;
 use crate::tools::{ToolContext, builtin_tools};
 use crate::warnings::Warnings;
 
 mod access;
 mod door;
 mod hooks;
+mod prompt;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,8 @@ pub use pi_agent::harness::{
     CompactionResult, ContextUsage, NavigateOptions, Navigation, RunOutcome, SessionHooks,
     SessionListener, SessionListenerId,
 };
+
+pub use prompt::Prompt;
 
 pub(crate) use door::ModelDoor;
 pub(crate) use scope::ModelScope;
@@ -56,6 +60,8 @@ pub(crate) struct SessionParts {
     pub(crate) scope: ModelScope,
     pub(crate) options: SimpleStreamOptions,
     pub(crate) prompt: Arc<dyn PromptBuilder>,
+    pub(crate) library: Arc<Library>,
+    pub(crate) env: Arc<dyn ExecutionEnv>,
     pub(crate) retry: RetrySettings,
     pub(crate) compaction: CompactionPolicy,
     pub(crate) branch_summary: BranchSummarySettings,
@@ -72,10 +78,7 @@ pub(crate) struct SessionParts {
 pub(crate) struct ToolParts {
     /// Which are active, and in which order.
     pub(crate) active: ActiveTools,
-    pub(crate) home: PathBuf,
     pub(crate) agent_dir: PathBuf,
-    pub(crate) temp_dir: PathBuf,
-    pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) shell_path: Option<String>,
     pub(crate) shell_command_prefix: Option<String>,
     pub(crate) auto_resize_images: bool,
@@ -95,6 +98,7 @@ struct Inner {
     filter: Arc<ImageFilter>,
     context: Arc<ToolContext>,
     user_commands: UserCommands,
+    library: Mutex<Arc<Library>>,
     warnings: Warnings,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
@@ -111,15 +115,8 @@ impl AgentSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
         let SessionParts { session, tools, door, scope, .. } = parts;
         let live = Arc::new(LiveSession::new(&session, tools.auto_resize_images));
-        let env: Arc<dyn ExecutionEnv> = Arc::new(LocalEnv::new(LocalEnvConfig {
-            cwd: session.cwd().to_path_buf(),
-            home: Some(tools.home),
-            temp_dir: tools.temp_dir,
-            environment: tools.environment,
-            processes: ProcessGroups::default(),
-        }));
         let context = Arc::new(ToolContext {
-            env,
+            env: Arc::clone(&parts.env),
             agent_dir: tools.agent_dir,
             shell_path: tools.shell_path,
             shell_command_prefix: tools.shell_command_prefix,
@@ -142,6 +139,7 @@ impl AgentSession {
             retry: parts.retry,
             compaction: parts.compaction,
             branch_summary: parts.branch_summary,
+            resources: Some(parts.library.resources(parts.env)),
             ..HarnessConfig::new(agent, session)
         });
         live.attach(harness.downgrade());
@@ -154,6 +152,7 @@ impl AgentSession {
                 filter,
                 context,
                 user_commands: UserCommands::new(&stopped),
+                library: Mutex::new(parts.library),
                 warnings: parts.warnings,
                 key_processes: parts.key_processes,
                 stopped,
@@ -165,22 +164,22 @@ impl AgentSession {
     /// aborts it.
     ///
     /// # Errors
-    /// Another prompt is on. What could not be stored is in the outcome, beside the answer.
-    pub async fn prompt(&self, blocks: Vec<InputBlock>) -> Result<RunOutcome, AppError> {
-        self.begin(blocks).await?.await
+    /// Another prompt is on, or what it calls cannot be read. What could not be stored is in the
+    /// outcome, beside the answer.
+    pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<RunOutcome, AppError> {
+        self.begin(prompt).await?.await
     }
 
     /// Takes a prompt; what it gives is to be awaited. Whoever has to say that it was accepted can say
     /// so in between.
     ///
     /// # Errors
-    /// Something else is on.
+    /// Something else is on, or what it calls cannot be read.
     pub async fn begin(
         &self,
-        blocks: Vec<InputBlock>,
+        prompt: impl Into<Prompt>,
     ) -> Result<BoxFuture<'static, Result<RunOutcome, AppError>>, AppError> {
-        let message = AgentMessage::user(blocks, pi_ai::now_ms());
-        let run = self.inner.harness.begin(vec![message]).await;
+        let run = self.take(prompt.into()).await;
         let run = run.map_err(|error| AppError::user(error.to_string()))?;
         let inner = Arc::clone(&self.inner);
         Ok(Box::pin(async move {
@@ -189,6 +188,12 @@ impl AgentSession {
             inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
             outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
         }))
+    }
+
+    async fn take(&self, prompt: Prompt) -> Result<Run, HarnessError> {
+        let reservation = self.inner.harness.reserve().await?;
+        let message = prompt.into_message(&self.inner.harness).await?;
+        Ok(reservation.begin(vec![message]))
     }
 
     /// What is odd about the conversation: entries that cannot be read, lines others left unfinished.

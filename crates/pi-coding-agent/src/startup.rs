@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::CliOptions;
-use crate::cli::input::{self, AttachedImage, Prompt};
+use crate::cli::input::{self, AttachedImage};
 use crate::demo;
 use crate::env::Env;
 use crate::error::{AppError, Context, ErrorKind, Warning};
+use crate::session_runtime::Prompt;
 use crate::tools::image::{self, ImageLimits};
 use crate::workspace::{SessionSource, Workspace, WorkspaceOptions};
 
@@ -26,6 +27,8 @@ pub(crate) fn workspace(options: &CliOptions, env: Env) -> Result<Workspace, App
         system_prompt: options.system_prompt.clone(),
         append_system_prompt: options.append_system_prompt.clone(),
         context_files: options.context_files,
+        skills: options.skills.clone(),
+        prompt_templates: options.prompt_templates.clone(),
         tools: options.tools.clone(),
         providers: vec![demo::provider()],
         ..WorkspaceOptions::new(env, launch_dir.clone())

@@ -2,29 +2,45 @@
 //!
 //! Owns: their order. Never: prints.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Warning;
 
-/// A list that whoever finds something odd adds to, and one mode shows. Clones share it.
+/// A list that whoever finds something odd adds to, and one mode shows. Clones share it. What was told
+/// once is not told again: whatever is read anew finds it again.
 #[derive(Debug, Clone, Default)]
-pub struct Warnings(Arc<Mutex<Vec<Warning>>>);
+pub struct Warnings(Arc<Mutex<List>>);
+
+#[derive(Debug, Default)]
+struct List {
+    waiting: Vec<Warning>,
+    taken: BTreeSet<String>,
+}
 
 impl Warnings {
     pub fn push(&self, warning: Warning) {
-        self.lock().push(warning);
+        self.extend([warning]);
     }
 
     pub fn extend(&self, warnings: impl IntoIterator<Item = Warning>) {
-        self.lock().extend(warnings);
+        let mut list = self.lock();
+        for warning in warnings {
+            if !list.taken.contains(&warning.0) && !list.waiting.contains(&warning) {
+                list.waiting.push(warning);
+            }
+        }
     }
 
     /// What came since this was last asked, oldest first.
     pub fn take(&self) -> Vec<Warning> {
-        std::mem::take(&mut *self.lock())
+        let mut list = self.lock();
+        let waiting = std::mem::take(&mut list.waiting);
+        list.taken.extend(waiting.iter().map(|warning| warning.0.clone()));
+        waiting
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Warning>> {
+    fn lock(&self) -> MutexGuard<'_, List> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -41,5 +57,7 @@ mod tests {
         warnings.extend([Warning::new("b"), Warning::new("c")]);
         assert_eq!(warnings.take(), ["a", "b", "c"].map(Warning::new));
         assert_eq!(warnings.take(), []);
+        warnings.extend([Warning::new("b"), Warning::new("d"), Warning::new("d")]);
+        assert_eq!(warnings.take(), [Warning::new("d")]);
     }
 }

@@ -9,7 +9,6 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use pi_ai::InputBlock;
 //! use pi_ai::faux::FauxProvider;
 //! use pi_coding_agent::env::Env;
 //! use pi_coding_agent::models::{ProviderKey, RegisteredProvider, Visibility};
@@ -40,7 +39,7 @@
 //! let session = workspace.session(&SessionFlags { in_memory: true, ..SessionFlags::default() })?;
 //! let model = ModelFlags { pattern: Some("faux/faux-1".to_owned()), ..ModelFlags::default() };
 //! let agent = workspace.open(session, &model).await?;
-//! let outcome = agent.prompt(vec![InputBlock::text("Do it.")]).await?;
+//! let outcome = agent.prompt("Do it.").await?;
 //! assert!(outcome.answer.is_some_and(|answer| answer.text() == "Done."));
 //! # Ok(())
 //! # }
@@ -50,8 +49,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use pi_agent::env::ProcessGroups;
+use pi_agent::env::{ExecutionEnv, LocalEnv, LocalEnvConfig, ProcessGroups};
 use pi_agent::harness::ActiveTools;
+use pi_agent::resources::Skills;
 use pi_agent::session::Session;
 use pi_agent::session_dir::SessionDir;
 use pi_ai::auth::{Environment, Secret};
@@ -60,9 +60,10 @@ use pi_ai::{Identity, Model, SimpleStreamOptions, StreamOptions};
 
 use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::models::{
-    ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, SessionChoice,
-    ShellCommands, choose_model,
+    ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, NO_MODELS_HINT,
+    SessionChoice, ShellCommands, choose_model,
 };
+use crate::resources::Library;
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
 use crate::tool_selection::{ToolFlags, active_tools};
@@ -70,6 +71,7 @@ use crate::tools::BUILTIN_TOOLS;
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
 
+mod library;
 mod options;
 mod prompt;
 mod session;
@@ -97,12 +99,14 @@ struct Inner {
     policy: OnceLock<Policy>,
     models: OnceLock<Arc<ModelRegistry>>,
     prompt: OnceLock<Arc<PromptFiles>>,
+    library: OnceLock<Arc<Library>>,
 }
 
 /// What follows from trust.
 #[derive(Debug)]
 struct Policy {
     settings: Settings,
+    is_trusted: bool,
     /// The project's `.pi`, if it is there and trusted.
     project_dir: Option<PathBuf>,
 }
@@ -210,12 +214,16 @@ impl Workspace {
         let registry = self.models();
         let ModelChoice { model, thinking, scope, warnings } = self.choose(&session, flags)?;
         self.warnings().extend(warnings.into_iter().map(Warning::new));
-        check_key(registry, &model, flags.api_key.as_ref())?;
+        if !flags.may_be_missing {
+            check_key(registry, &model, flags.api_key.as_ref())?;
+        }
         self.check_compaction(&model)?;
         self.check_certificates()?;
 
         let settings = self.settings();
         let WorkspaceOptions { env, tools, .. } = self.options();
+        let files = self.local_env(session.cwd());
+        let library = Arc::clone(self.library(&*files)?);
         let key = flags.api_key.clone().map(|key| (model.provider.clone(), key));
         let scope = match scope {
             Some(models) => ModelScope::of(models),
@@ -230,7 +238,9 @@ impl Workspace {
             door: ModelDoor::new(Arc::clone(registry), key),
             scope,
             options: self.request_options(&session),
-            prompt: Arc::<PromptFiles>::clone(self.prompt_files()),
+            prompt: Arc::<PromptFiles>::clone(self.prompt_files(&library.skills)),
+            library,
+            env: files,
             retry: settings.retry,
             compaction: settings.compaction.policy.clone(),
             branch_summary: settings.compaction.branch_summary,
@@ -238,9 +248,6 @@ impl Workspace {
             follow_up_mode: settings.follow_up_mode,
             tools: ToolParts {
                 active: self.active_tools(tools),
-                home: env.home().to_path_buf(),
-                temp_dir: env.temp_dir(),
-                environment: env.for_commands(self.is_offline()),
                 agent_dir: env.agent_dir(),
                 shell_path: settings.shell_path.clone(),
                 shell_command_prefix: settings.shell_command_prefix.clone(),
@@ -251,6 +258,26 @@ impl Workspace {
             warnings: self.warnings().clone(),
             key_processes: self.inner.key_processes.clone(),
         }))
+    }
+
+    /// Reads the prompt's files, skills and prompt templates anew for a conversation that goes on. The
+    /// workspace it gives is that of what is opened from now on; settings and models count there.
+    ///
+    /// # Errors
+    /// A path of the options leads to nothing any more. The conversation is as it was.
+    pub async fn reload(&self, session: &AgentSession) -> Result<Self, AppError> {
+        let cwd = session.with_session(|session| session.cwd().to_owned());
+        let workspace = self.for_directory(&cwd).reloaded();
+        let read = move || {
+            let library = Arc::clone(workspace.library(&*workspace.local_env(&cwd))?);
+            let prompt = Arc::clone(workspace.prompt_files(&library.skills));
+            Ok::<_, AppError>((workspace, library, prompt))
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let (workspace, library, prompt) =
+            read.context(ErrorKind::Internal, || "Nothing could be read anew")??;
+        session.set_library(library, prompt);
+        Ok(workspace)
     }
 
     /// Kills the commands that still are to print a key, and lets no other one start. Nobody waits
@@ -274,6 +301,7 @@ impl Workspace {
             policy: OnceLock::new(),
             models: OnceLock::new(),
             prompt: OnceLock::new(),
+            library: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -307,12 +335,28 @@ impl Workspace {
             let (settings, problems) = sources.resolve(decision.trusted);
             self.warnings().extend(problems);
             let project_dir = trust::project_dir(self.dir(), &agent_dir);
-            Policy { settings, project_dir: project_dir.filter(|_| decision.trusted) }
+            Policy {
+                settings,
+                is_trusted: decision.trusted,
+                project_dir: project_dir.filter(|_| decision.trusted),
+            }
         })
     }
 
-    fn prompt_files(&self) -> &Arc<PromptFiles> {
-        self.inner.prompt.get_or_init(|| Arc::new(PromptFiles::read(self)))
+    fn prompt_files(&self, skills: &Skills) -> &Arc<PromptFiles> {
+        self.inner.prompt.get_or_init(|| Arc::new(PromptFiles::read(self, skills.clone())))
+    }
+
+    /// This machine, as the tools of a conversation in `cwd` see it.
+    fn local_env(&self, cwd: &Path) -> Arc<dyn ExecutionEnv> {
+        let env = &self.options().env;
+        Arc::new(LocalEnv::new(LocalEnvConfig {
+            cwd: cwd.to_owned(),
+            home: Some(env.home().to_path_buf()),
+            temp_dir: env.temp_dir(),
+            environment: env.for_commands(self.is_offline()),
+            processes: ProcessGroups::default(),
+        }))
     }
 
     fn registry(&self) -> ModelRegistry {
@@ -360,13 +404,21 @@ impl Workspace {
                 thinking: session.last_thinking_level(),
             }),
         );
-        choice.map_err(|error| {
-            let text = error.to_string();
-            if let ModelError::NoModel { warnings } = error {
+        match choice {
+            Err(ModelError::NoModel { warnings }) if flags.may_be_missing => {
                 self.warnings().extend(warnings.into_iter().map(Warning::new));
+                self.warnings()
+                    .push(Warning::new(format!("No models available.\n\n{NO_MODELS_HINT}")));
+                Ok(ModelChoice::unknown())
             }
-            AppError::user(text)
-        })
+            choice => choice.map_err(|error| {
+                let text = error.to_string();
+                if let ModelError::NoModel { warnings } = error {
+                    self.warnings().extend(warnings.into_iter().map(Warning::new));
+                }
+                AppError::user(text)
+            }),
+        }
     }
 
     /// They are read with the first request; that they cannot be is better known before.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_ai::{Model, RequestHooks, ThinkingLevel};
 
 use super::patch::PatchingHooks;
-use super::{CompactionPolicy, Harness, HarnessError, RetrySettings, SessionHooks};
+use super::{CompactionPolicy, Harness, HarnessError, PromptBuilder, RetrySettings, SessionHooks};
 use crate::event::SessionEvent;
 use crate::hooks::LoopHooks;
 use crate::message::{AgentMessage, BashExecutionMessage};
@@ -69,13 +69,18 @@ impl Harness {
     }
 }
 
-/// Skills and prompt templates.
+/// The prompt, skills and prompt templates.
 impl Harness {
+    /// Counts from the next request: the model is told what has changed.
+    pub fn set_prompt(&self, prompt: Arc<dyn PromptBuilder>) {
+        self.inner.state().settings.prompt = prompt;
+    }
+
     pub fn resources(&self) -> Option<Resources> {
         self.inner.state().settings.resources.clone()
     }
 
-    /// Counts from the next text. What the prompt says of skills is the [`super::PromptBuilder`]'s.
+    /// Counts from the next text. What the prompt says of skills is the [`PromptBuilder`]'s.
     pub fn set_resources(&self, resources: Option<Resources>) {
         self.inner.state().settings.resources = resources;
     }

@@ -17,7 +17,8 @@ impl Inner {
     /// The system message that brings the model up to date; none when it is.
     pub(super) fn system_patch(&self) -> Vec<AgentMessage> {
         let tools = self.agent.tools();
-        let sections = self.prompt.sections(&tools);
+        let prompt = Arc::clone(&self.state().settings.prompt);
+        let sections = prompt.sections(&tools);
         let definitions: Vec<_> = tools.iter().map(|tool| tool.definition().clone()).collect();
         let patch = self.state().prompt.patch_to(&sections, &definitions);
         patch.into_iter().map(|patch| AgentMessage::System(Arc::new(patch))).collect()

@@ -9,7 +9,7 @@ use super::operation::Ongoing;
 use super::session_hooks::SessionHooks;
 use super::tools::ToolRegistry;
 use super::verdict::Verdict;
-use super::{HarnessError, Inner};
+use super::{HarnessError, Inner, PromptBuilder};
 use crate::compaction::{BranchSummarySettings, CompactionPolicy};
 use crate::message::AgentMessage;
 use crate::resources::Resources;
@@ -53,6 +53,7 @@ pub(super) struct Settings {
     pub(super) branch_summary: BranchSummarySettings,
     pub(super) session_hooks: Arc<[Arc<dyn SessionHooks>]>,
     pub(super) resources: Option<Resources>,
+    pub(super) prompt: Arc<dyn PromptBuilder>,
 }
 
 /// How far a prompt is.
@@ -228,9 +229,12 @@ impl Inner {
         }
     }
 
-    /// Records the agent's model unless the branch ends with it already.
+    /// Records the agent's model unless the branch ends with it already, or nobody has chosen one.
     pub(super) fn record_model(&self) {
         let model = self.agent.model();
+        if model.is_unknown() {
+            return;
+        }
         let (provider, model_id) = (model.provider.clone(), model.id.clone());
         let recorded = self.state().recorded_model.clone();
         if recorded.as_ref() != Some(&(provider.clone(), model_id.clone())) {

@@ -56,6 +56,20 @@ impl ResourceDiagnostic {
     }
 }
 
+impl ResourceProblem {
+    /// Whether something that was meant to be there is not, other than for another one of its name.
+    pub fn is_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing
+                | Self::NotMarkdown
+                | Self::Unreadable(_)
+                | Self::FrontMatter(_)
+                | Self::NoDescription
+        )
+    }
+}
+
 impl fmt::Display for ResourceDiagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;

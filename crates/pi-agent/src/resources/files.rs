@@ -21,6 +21,30 @@ pub(super) struct Entry {
     pub(super) is_link: bool,
 }
 
+/// A file that may hold a skill or a template, or a directory on the way to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceFile {
+    /// Where it was met.
+    pub path: PathBuf,
+    /// The one path it has, all links followed.
+    pub real_path: PathBuf,
+}
+
+impl ResourceFile {
+    pub(super) async fn new(env: &dyn ExecutionEnv, path: &Path) -> Self {
+        Self { path: path.to_owned(), real_path: real_path(env, path).await }
+    }
+
+    /// What is in this directory. Asks for the one path only where a link makes it another.
+    pub(super) async fn inside(&self, env: &dyn ExecutionEnv, entry: &Entry) -> Self {
+        let real_path = match entry.path.file_name() {
+            Some(name) if !entry.is_link => self.real_path.join(name),
+            _ => real_path(env, &entry.path).await,
+        };
+        Self { path: entry.path.clone(), real_path }
+    }
+}
+
 /// What a path leads to, links followed.
 pub(super) async fn kind(
     env: &dyn ExecutionEnv,
@@ -79,7 +103,7 @@ pub(super) fn read_each(
 }
 
 /// The one path of a file that may have many.
-pub(super) async fn real_path(env: &dyn ExecutionEnv, path: &Path) -> PathBuf {
+async fn real_path(env: &dyn ExecutionEnv, path: &Path) -> PathBuf {
     env.real_path(path).await.unwrap_or_else(|_| path.to_owned())
 }
 

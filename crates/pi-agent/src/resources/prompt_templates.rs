@@ -3,22 +3,25 @@
 //! Owns: reading them from Markdown files, which one has a name, filling them in. Never: decides
 //! where to look or whom to trust.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
 
 mod arguments;
+mod discover;
 #[cfg(test)]
 mod tests;
 
 pub use arguments::{parse_arguments, substitute_arguments};
+pub use discover::{TemplateDepth, find_template_files, template_files_at};
 
 use super::command;
 use super::diagnostic::{ResourceDiagnostic, ResourceProblem};
-use super::files;
+use super::files::{self, ResourceFile};
 use super::front_matter::Document;
-use crate::env::{ExecutionEnv, FileKind};
+use crate::env::ExecutionEnv;
 
 /// Longest description taken from a text, in characters.
 const DESCRIPTION_LENGTH: usize = 60;
@@ -80,6 +83,8 @@ fn first_line(text: &str) -> String {
 #[derive(Debug, Clone, Default)]
 pub struct PromptTemplates {
     templates: Vec<PromptTemplate>,
+    /// Of every file that was looked at, by whatever path.
+    real_paths: BTreeSet<PathBuf>,
 }
 
 impl PromptTemplates {
@@ -120,23 +125,19 @@ impl PromptTemplates {
         env: &dyn ExecutionEnv,
         directory: &Path,
     ) -> Vec<ResourceDiagnostic> {
-        let entries = match files::list(env, directory).await {
-            Ok(entries) => entries,
-            Err(diagnostic) => return vec![diagnostic],
-        };
-        let files = entries.into_iter().filter(|entry| entry.kind == FileKind::File);
-        let files = files.map(|file| file.path).filter(|path| files::is_markdown(path));
-        self.add_files(env, files.collect()).await
+        let (files, mut diagnostics) =
+            find_template_files(env, directory, TemplateDepth::Direct).await;
+        diagnostics.extend(self.add_files(env, files).await);
+        diagnostics
     }
 
     /// Adds what somebody asked for by its path: a `.md` file, or a directory of them.
     pub async fn load(&mut self, env: &dyn ExecutionEnv, path: &Path) -> Vec<ResourceDiagnostic> {
-        match files::kind(env, path).await {
-            Ok(FileKind::Directory) => self.discover(env, path).await,
-            Ok(FileKind::File) if files::is_markdown(path) => {
-                self.add_files(env, vec![path.to_owned()]).await
+        match template_files_at(env, path, TemplateDepth::Direct).await {
+            Ok((files, mut diagnostics)) => {
+                diagnostics.extend(self.add_files(env, files).await);
+                diagnostics
             }
-            Ok(_) => vec![ResourceDiagnostic::new(path, ResourceProblem::NotMarkdown)],
             Err(diagnostic) => vec![diagnostic],
         }
     }
@@ -148,12 +149,16 @@ impl PromptTemplates {
         Some(self.get(name)?.fill_in(arguments))
     }
 
-    async fn add_files(
+    /// Adds the templates of these files, in order. One that was looked at before, by whatever path,
+    /// is passed over.
+    pub async fn add_files(
         &mut self,
         env: &dyn ExecutionEnv,
-        paths: Vec<PathBuf>,
+        files: Vec<ResourceFile>,
     ) -> Vec<ResourceDiagnostic> {
-        let mut texts = pin!(files::read_each(env, paths));
+        let is_new = |file: &ResourceFile| self.real_paths.insert(file.real_path.clone());
+        let new = files.into_iter().filter(is_new).map(|file| file.path).collect();
+        let mut texts = pin!(files::read_each(env, new));
         let mut diagnostics = Vec::new();
         while let Some((path, text)) = texts.next().await {
             match text.and_then(|text| PromptTemplate::parse(path, &text)) {

@@ -17,15 +17,13 @@ mod prompt_section;
 #[cfg(test)]
 mod tests;
 
-pub use discover::RootFiles;
+pub use discover::{RootFiles, find_skill_files, skill_files_at};
 pub use prompt_section::{SkillReader, skills_section};
 
-use discover::Found;
-
 use super::diagnostic::{ResourceDiagnostic, ResourceProblem};
-use super::files;
+use super::files::{self, ResourceFile};
 use super::front_matter::{Document, FrontMatterError};
-use crate::env::{ExecutionEnv, FileKind};
+use crate::env::ExecutionEnv;
 
 /// The file that makes a directory a skill.
 const SKILL_FILE: &str = "SKILL.md";
@@ -173,30 +171,30 @@ impl Skills {
         directory: &Path,
         root_files: RootFiles,
     ) -> Vec<ResourceDiagnostic> {
-        let (files, mut diagnostics) = discover::skill_files(env, directory, root_files).await;
+        let (files, mut diagnostics) = find_skill_files(env, directory, root_files).await;
         diagnostics.extend(self.add_files(env, files).await);
         diagnostics
     }
 
     /// Adds what somebody asked for by its absolute path: a `.md` file, or a directory to search.
     pub async fn load(&mut self, env: &dyn ExecutionEnv, path: &Path) -> Vec<ResourceDiagnostic> {
-        match files::kind(env, path).await {
-            Ok(FileKind::Directory) => self.discover(env, path, RootFiles::Count).await,
-            Ok(FileKind::File) if files::is_markdown(path) => {
-                let real_path = files::real_path(env, path).await;
-                self.add_files(env, vec![Found { path: path.to_owned(), real_path }]).await
+        match skill_files_at(env, path).await {
+            Ok((files, mut diagnostics)) => {
+                diagnostics.extend(self.add_files(env, files).await);
+                diagnostics
             }
-            Ok(_) => vec![ResourceDiagnostic::new(path, ResourceProblem::NotMarkdown)],
             Err(diagnostic) => vec![diagnostic],
         }
     }
 
-    async fn add_files(
+    /// Adds the skills of these files, in order. One that was looked at before, by whatever path, is
+    /// passed over.
+    pub async fn add_files(
         &mut self,
         env: &dyn ExecutionEnv,
-        files: Vec<Found>,
+        files: Vec<ResourceFile>,
     ) -> Vec<ResourceDiagnostic> {
-        let is_new = |file: &Found| self.real_paths.insert(file.real_path.clone());
+        let is_new = |file: &ResourceFile| self.real_paths.insert(file.real_path.clone());
         let new = files.into_iter().filter(is_new).map(|file| file.path).collect();
         let mut texts = pin!(files::read_each(env, new));
         let mut diagnostics = Vec::new();

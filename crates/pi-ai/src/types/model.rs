@@ -52,6 +52,36 @@ pub struct Model {
 }
 
 impl Model {
+    /// Stands in where nobody has chosen a model yet: every name of it is `unknown`, as clients are
+    /// told it, and no protocol speaks it.
+    pub fn unknown() -> Self {
+        let name = || "unknown".to_owned();
+        Self {
+            id: name(),
+            name: name(),
+            api: name(),
+            provider: name(),
+            base_url: String::new(),
+            reasoning: false,
+            thinking_level_map: None,
+            input: Vec::new(),
+            cost: ModelCost::default(),
+            context_window: 0,
+            max_tokens: 0,
+            headers: None,
+            compat: None,
+            prompt_cache: None,
+            input_limits: None,
+            sampling_params: None,
+            sampling_params_by_thinking_level: None,
+        }
+    }
+
+    /// Whether this is [`Self::unknown`].
+    pub fn is_unknown(&self) -> bool {
+        [&self.id, &self.api, &self.provider].iter().all(|name| *name == "unknown")
+    }
+
     /// Whether the model reads images.
     pub fn sees_images(&self) -> bool {
         self.input.contains(&Modality::Image)

@@ -39,6 +39,15 @@ pub(super) struct RawArgs {
     #[arg(long)]
     pub(super) no_context_files: bool,
 
+    #[arg(long)]
+    pub(super) skill: Vec<String>,
+    #[arg(long)]
+    pub(super) no_skills: bool,
+    #[arg(long)]
+    pub(super) prompt_template: Vec<String>,
+    #[arg(long)]
+    pub(super) no_prompt_templates: bool,
+
     #[arg(long = "continue")]
     pub(super) newest: bool,
     #[arg(long)]

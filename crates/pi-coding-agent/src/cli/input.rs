@@ -8,23 +8,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use pi_ai::{ImageContent, InputBlock};
+use pi_ai::ImageContent;
 
 use crate::error::{AppError, Context, ErrorKind};
-
-/// One prompt. Images stand behind the text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Prompt {
-    pub(crate) text: String,
-    pub(crate) images: Vec<ImageContent>,
-}
-
-impl Prompt {
-    pub(crate) fn into_blocks(self) -> Vec<InputBlock> {
-        let images = self.images.into_iter().map(InputBlock::Image);
-        std::iter::once(InputBlock::text(self.text)).chain(images).collect()
-    }
-}
+use crate::session_runtime::Prompt;
 
 /// What became of an image file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -258,9 +245,8 @@ mod tests {
     fn images_stand_behind_the_text() {
         let scratch = Scratch::new(&[("i", b"IMG"), ("o", b"IMGo"), ("r", b"IMGr")]);
         let prompts = scratch.assemble("", &["i", "o", "r"], &["x"]).unwrap();
-        let blocks = prompts.into_iter().next().unwrap().into_blocks();
-        let kinds: Vec<_> = blocks.iter().map(|block| block.as_text().is_some()).collect();
-        assert_eq!(kinds, [true, false, false]);
+        let [Prompt { text, images }] = prompts.as_slice() else { panic!("{prompts:?}") };
+        assert!(text.contains("</file>") && images.len() == 2, "{text} {images:?}");
     }
 
     #[test]

@@ -6,26 +6,11 @@
 use crate::error::AppError;
 
 /// Options of features that are missing. The value each of them takes does not matter.
-const OPTIONS: [&str; 8] = [
-    "--export",
-    "--extension",
-    "--prompt-template",
-    "--resume",
-    "--skill",
-    "--theme",
-    "--tui-mode",
-    "--use-theme",
-];
+const OPTIONS: [&str; 6] =
+    ["--export", "--extension", "--resume", "--theme", "--tui-mode", "--use-theme"];
 
 /// Options that ask for the absence of something absent.
-const ALREADY_SO: [&str; 6] = [
-    "--no-extensions",
-    "--no-mcp",
-    "--no-prompt-templates",
-    "--no-skills",
-    "--no-themes",
-    "--verbose",
-];
+const ALREADY_SO: [&str; 4] = ["--no-extensions", "--no-mcp", "--no-themes", "--verbose"];
 
 const COMMANDS: [&str; 8] =
     ["auth", "config", "install", "list", "mcp", "remove", "uninstall", "update"];

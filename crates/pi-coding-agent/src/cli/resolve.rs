@@ -11,6 +11,7 @@ use super::args::RawArgs;
 use super::tokens::Tokens;
 use super::{CliOptions, ListModels, Mode, Terminals, not_yet};
 use crate::error::{AppError, Warning};
+use crate::resources::ResourceFlags;
 use crate::tool_selection::{ToolBase, ToolFlags, ToolList, split_list};
 use crate::workspace::{ModelFlags, SessionFlags, SessionSource};
 
@@ -43,6 +44,11 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
         session: session_choice(&raw)?,
         tools: tool_flags(&raw)?,
         context_files: !raw.no_context_files,
+        skills: ResourceFlags { paths: raw.skill, only_these: raw.no_skills },
+        prompt_templates: ResourceFlags {
+            paths: raw.prompt_template,
+            only_these: raw.no_prompt_templates,
+        },
         approve: raw.approve.then_some(true).or(raw.no_approve.then_some(false)),
         offline: raw.offline,
         system_prompt: raw.system_prompt,
@@ -94,6 +100,7 @@ fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelFlags
         api_key: raw.api_key.clone().map(Secret::new),
         thinking: raw.thinking.as_deref().and_then(|level| thinking_level(level, warnings)),
         scope: raw.models.as_deref().map(split_list),
+        may_be_missing: false,
     })
 }
 

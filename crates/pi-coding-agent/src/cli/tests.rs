@@ -102,8 +102,6 @@ fn missing_features_are_refused_by_name() {
     for option in [
         "-e",
         "--extension",
-        "--skill",
-        "--prompt-template",
         "--theme",
         "--use-theme",
         "--tui-mode",
@@ -241,6 +239,7 @@ fn model_options_travel_together() {
             api_key: Some(Secret::new("k")),
             thinking: None,
             scope: Some(vec!["a".into(), "b:low".into()]),
+            may_be_missing: false,
         }
     );
     options.reject_unknown().unwrap();

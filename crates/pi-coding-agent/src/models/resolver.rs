@@ -107,8 +107,26 @@ pub enum ModelError {
     NoModel { warnings: Vec<String> },
 }
 
+impl ModelChoice {
+    /// Nothing can be used yet.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            model: Arc::new(Model::unknown()),
+            thinking: ThinkingLevel::Off,
+            scope: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl ModelError {
+    pub(crate) fn no_model() -> Self {
+        Self::NoModel { warnings: Vec::new() }
+    }
+}
+
 /// What to do when no provider has a key.
-pub(super) const NO_MODELS_HINT: &str = "\
+pub(crate) const NO_MODELS_HINT: &str = "\
 Give pi a key in one of these ways:
   - set a provider's variable, such as ANTHROPIC_API_KEY or OPENROUTER_API_KEY
   - store one in auth.json, or add a provider to models.json, both in the agent directory";

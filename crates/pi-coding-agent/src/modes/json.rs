@@ -10,9 +10,8 @@ use pi_agent::session::Header;
 use super::output::LineWriter;
 use super::recorder::{Recorder, flush};
 use super::{Ending, check_stored, drive};
-use crate::cli::input::Prompt;
 use crate::error::{AppError, Context, ErrorKind};
-use crate::session_runtime::AgentSession;
+use crate::session_runtime::{AgentSession, Prompt};
 
 /// The stream of records on standard output.
 #[derive(Debug)]

@@ -9,9 +9,8 @@ use pi_agent::{AgentEvent, AgentMessage, SessionEvent};
 use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
 
 use super::{Audience, Ending, check_stored, complain, drive, say};
-use crate::cli::input::Prompt;
 use crate::error::AppError;
-use crate::session_runtime::{AgentSession, SessionListener};
+use crate::session_runtime::{AgentSession, Prompt, SessionListener};
 
 /// Runs the prompts and shows the last answer. The exit code is 1 when that answer failed or was
 /// cut, 128 plus the signal's number when a signal ended the run.

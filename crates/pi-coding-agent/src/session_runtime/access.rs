@@ -1,30 +1,45 @@
 //! Reading and changing a conversation. What is changed while a prompt is on counts from the next
 //! request.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use pi_agent::harness::{HarnessError, Operation, RetrySettings};
+use pi_agent::harness::{HarnessError, Operation, PromptBuilder, RetrySettings};
 use pi_agent::session::Session;
 use pi_agent::{AgentMessage, LoopHooks, QueueMode, QueuedMessages, Tool};
-use pi_ai::{InputBlock, Model, RequestHookChain, RequestHooks, ThinkingLevel};
+use pi_ai::{Model, RequestHookChain, RequestHooks, ThinkingLevel};
 
 use super::{
-    AgentSession, CompactionResult, ContextUsage, NavigateOptions, Navigation, SessionHooks,
-    hooks_before,
+    AgentSession, CompactionResult, ContextUsage, NavigateOptions, Navigation, Prompt,
+    SessionHooks, hooks_before,
 };
 use crate::error::{AppError, Context, ErrorKind};
-use crate::models::{ModelRegistry, ScopedModel};
+use crate::models::{ModelError, ModelRegistry, ScopedModel};
+use crate::resources::Library;
 
 /// Messages beside the prompt that is on.
 impl AgentSession {
     /// Queues a user message for after the current turn. While idle it waits for the next prompt.
-    pub async fn steer(&self, blocks: Vec<InputBlock>) {
-        self.inner.harness.steer(AgentMessage::user(blocks, pi_ai::now_ms())).await;
+    ///
+    /// # Errors
+    /// What it calls cannot be read; nothing is queued.
+    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<(), AppError> {
+        let message = self.message(prompt.into()).await?;
+        self.inner.harness.steer(message).await;
+        Ok(())
     }
 
     /// Queues a user message for when the run would end.
-    pub async fn follow_up(&self, blocks: Vec<InputBlock>) {
-        self.inner.harness.follow_up(AgentMessage::user(blocks, pi_ai::now_ms())).await;
+    ///
+    /// # Errors
+    /// What it calls cannot be read; nothing is queued.
+    pub async fn follow_up(&self, prompt: impl Into<Prompt>) -> Result<(), AppError> {
+        let message = self.message(prompt.into()).await?;
+        self.inner.harness.follow_up(message).await;
+        Ok(())
+    }
+
+    async fn message(&self, prompt: Prompt) -> Result<AgentMessage, AppError> {
+        prompt.into_message(&self.inner.harness).await.map_err(|error| told(&error))
     }
 
     pub fn queued_messages(&self) -> QueuedMessages {
@@ -102,12 +117,16 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Whether requests to the model would have a key.
+    /// Whether there is a model, and requests to it would have a key.
     ///
     /// # Errors
     /// They would not; the text says what to do.
     pub async fn check_key(&self) -> Result<(), AppError> {
-        self.inner.door.check(&self.model()).await
+        let model = self.model();
+        if model.is_unknown() {
+            return Err(AppError::config(ModelError::no_model().to_string()));
+        }
+        self.inner.door.check(&model).await
     }
 
     pub fn thinking_level(&self) -> ThinkingLevel {
@@ -147,6 +166,22 @@ impl AgentSession {
     /// Adds a tool, or puts it in the place of the one of its name.
     pub fn register_tool(&self, tool: Arc<dyn Tool>, is_active: bool) {
         self.inner.harness.register_tool(tool, is_active);
+    }
+}
+
+/// Skills and prompt templates.
+impl AgentSession {
+    /// Those that texts may call.
+    pub fn library(&self) -> Arc<Library> {
+        Arc::clone(&self.inner.library.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts others in their place; the model is told with the next request.
+    pub(crate) fn set_library(&self, library: Arc<Library>, prompt: Arc<dyn PromptBuilder>) {
+        let env = Arc::clone(&self.inner.context.env);
+        self.inner.harness.set_resources(Some(library.resources(env)));
+        self.inner.harness.set_prompt(prompt);
+        *self.inner.library.lock().unwrap_or_else(PoisonError::into_inner) = library;
     }
 }
 

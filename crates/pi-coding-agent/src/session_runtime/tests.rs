@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use pi_agent::QueuedMessages;
 use pi_agent::session::EntryKind;
+use pi_agent::{AgentMessage, QueuedMessages};
 use pi_ai::faux::FauxTurn;
-use pi_ai::{ImageContent, StopReason};
+use pi_ai::{ImageContent, InputBlock, StopReason};
 
 use super::*;
 use crate::workspace::tests::{Bed, model};
@@ -17,10 +17,6 @@ async fn open(bed: &Bed, flags: &ModelFlags) -> AgentSession {
 
 async fn opened(bed: &Bed) -> AgentSession {
     open(bed, &model("faux/faux-1")).await
-}
-
-fn text(text: &str) -> Vec<InputBlock> {
-    vec![InputBlock::text(text)]
 }
 
 /// The texts of the user, in order.
@@ -39,11 +35,11 @@ async fn queued_messages_wait_for_a_prompt_and_follow_it() {
         bed.scripted.push(turn);
     }
     let agent = opened(&bed).await;
-    agent.follow_up(text("later")).await;
-    agent.steer(text("now")).await;
+    agent.follow_up("later").await.unwrap();
+    agent.steer("now").await.unwrap();
     let queued = agent.queued_messages();
     assert_eq!((queued.steering.len(), queued.follow_up.len()), (1, 1));
-    agent.prompt(text("first")).await.unwrap();
+    agent.prompt("first").await.unwrap();
     assert_eq!(asked(&agent), ["first", "now", "later"]);
 }
 
@@ -51,8 +47,8 @@ async fn queued_messages_wait_for_a_prompt_and_follow_it() {
 async fn cleared_messages_come_back() {
     let bed = Bed::new();
     let agent = opened(&bed).await;
-    agent.steer(text("a")).await;
-    agent.follow_up(text("b")).await;
+    agent.steer("a").await.unwrap();
+    agent.follow_up("b").await.unwrap();
     let cleared = agent.clear_queues().await;
     assert_eq!((cleared.steering.len(), cleared.follow_up.len()), (1, 1));
     assert_eq!(agent.queued_messages(), QueuedMessages::default());
@@ -70,7 +66,7 @@ async fn an_aborted_conversation_goes_on_and_a_stopped_one_says_so() {
     let agent = opened(&bed).await;
     let running = tokio::spawn({
         let agent = agent.clone();
-        async move { agent.prompt(text("Sleep")).await }
+        async move { agent.prompt("Sleep").await }
     });
     while agent.messages().last().is_none_or(|message| message.role() != "assistant") {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -81,7 +77,7 @@ async fn an_aborted_conversation_goes_on_and_a_stopped_one_says_so() {
     assert!(!agent.is_busy() && !agent.is_stopped());
     let outcome = running.await.unwrap().unwrap();
     assert_eq!(outcome.answer.unwrap().stop_reason, StopReason::Aborted);
-    let outcome = agent.prompt(text("Go on")).await.unwrap();
+    let outcome = agent.prompt("Go on").await.unwrap();
     assert_eq!(outcome.answer.unwrap().text(), "Again.");
     agent.stop();
     assert!(agent.is_stopped());
@@ -94,7 +90,7 @@ async fn a_retry_can_be_given_up() {
     bed.scripted.push(FauxTurn::error("529 overloaded_error"));
     let agent = opened(&bed).await;
     let outcome = tokio::select! {
-        outcome = agent.prompt(text("Hi")) => outcome,
+        outcome = agent.prompt("Hi") => outcome,
         () = async {
             loop {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -115,7 +111,7 @@ async fn a_new_model_is_used_recorded_and_brings_its_level() {
     agent.set_model(agent.models().find("faux", "plain").unwrap()).await.unwrap();
     assert_eq!(agent.model().id, "plain");
     assert_eq!(agent.thinking_level(), ThinkingLevel::Off);
-    agent.prompt(text("Hi")).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
     assert_eq!(bed.scripted.requests()[0].model.id, "plain");
     let recorded = agent.with_session(Session::last_model);
     assert_eq!(recorded, Some(("faux".to_owned(), "plain".to_owned())));
@@ -174,7 +170,7 @@ async fn active_tools_are_what_the_model_is_told_of() {
     agent.set_active_tools(&["write", "nobody's", "read"]);
     assert_eq!(agent.active_tools(), ["read", "write"]);
     assert_eq!(agent.tools().len(), 7);
-    agent.prompt(text("Hi")).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
     let context = bed.scripted.contexts().remove(0);
     let told = serde_json::to_string(&context.messages[0]).unwrap();
     assert!(told.contains("- write: ") && !told.contains("- bash: "), "{told}");
@@ -213,7 +209,7 @@ async fn hooks_of_others_do_not_remove_the_image_filter_nor_pass_it() {
     bed.scripted.push("Done.");
     let agent = opened(&bed).await;
     agent.set_hooks(vec![Arc::new(AddImage)]);
-    agent.prompt(text("Hi")).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
     let context = bed.scripted.contexts().remove(0);
     let sent = serde_json::to_string(&context.messages).unwrap();
     assert!(sent.contains("Image reading is disabled.") && !sent.contains("AA=="), "{sent}");

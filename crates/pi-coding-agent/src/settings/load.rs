@@ -12,6 +12,7 @@ use super::merge::merge;
 use super::migrate::migrate;
 use super::schema::{ProjectTrust, Settings};
 use crate::error::Warning;
+use crate::resources::library::ResourceLists;
 
 pub(super) const FILE_NAME: &str = "settings.json";
 
@@ -52,6 +53,16 @@ impl SettingsSources {
             .filter(|dir| !dir.is_empty())
     }
 
+    /// The user's lists of skills, prompt templates and packages.
+    pub fn user_resources(&self) -> ResourceLists<'_> {
+        self.global.resources()
+    }
+
+    /// The project's, which count only when it is trusted.
+    pub fn project_resources(&self) -> ResourceLists<'_> {
+        self.project.resources()
+    }
+
     /// What holds for the run, and what is wrong with the files that count.
     pub fn resolve(&self, trusted: bool) -> (Settings, Vec<Warning>) {
         let counting = if trusted { &[&self.global, &self.project][..] } else { &[&self.global] };
@@ -65,6 +76,16 @@ impl SettingsSources {
 }
 
 impl Source {
+    fn resources(&self) -> ResourceLists<'_> {
+        let list = |key: &str| self.values.get(key).and_then(Value::as_array);
+        let list = |key| list(key).map(Vec::as_slice).unwrap_or_default();
+        ResourceLists {
+            skills: list("skills"),
+            prompts: list("prompts"),
+            packages: list("packages"),
+        }
+    }
+
     /// A missing or blank file is no settings.
     fn read(path: &Path) -> Self {
         let text = match fs::read(path) {

@@ -7,6 +7,7 @@ use pi_ai::auth::Secret;
 
 use crate::env::Env;
 use crate::models::RegisteredProvider;
+use crate::resources::ResourceFlags;
 use crate::tool_selection::ToolFlags;
 
 /// What holds for every directory and every conversation of a process.
@@ -25,6 +26,8 @@ pub struct WorkspaceOptions {
     pub append_system_prompt: Vec<String>,
     /// Whether `AGENTS.md` and its kin count.
     pub context_files: bool,
+    pub skills: ResourceFlags,
+    pub prompt_templates: ResourceFlags,
     pub tools: ToolFlags,
     /// Providers beside those of the catalogue and of `models.json`.
     pub providers: Vec<RegisteredProvider>,
@@ -41,6 +44,8 @@ impl WorkspaceOptions {
             system_prompt: None,
             append_system_prompt: Vec::new(),
             context_files: true,
+            skills: ResourceFlags::default(),
+            prompt_templates: ResourceFlags::default(),
             tools: ToolFlags::default(),
             providers: Vec::new(),
         }
@@ -58,6 +63,9 @@ pub struct ModelFlags {
     pub thinking: Option<ThinkingLevel>,
     /// Patterns of models to choose from and to cycle through; `None` leaves it to the settings.
     pub scope: Option<Vec<String>>,
+    /// Whether a conversation may begin without a model that can be asked. Prompts fail until there
+    /// is one.
+    pub may_be_missing: bool,
 }
 
 /// Which session, and where it lives.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use pi_agent::Tool;
 use pi_agent::harness::PromptBuilder;
+use pi_agent::resources::Skills;
+use pi_agent::resources::skills::{SkillReader, skills_section};
 
 use super::Workspace;
 use crate::resources::context_files::{self, ContextFile};
@@ -17,13 +19,14 @@ use crate::resources::system_prompt::{self, PromptParts};
 pub(super) struct PromptFiles {
     system: SystemFiles,
     context: Vec<ContextFile>,
+    skills: Skills,
     /// Directory of pi's own documentation, if there is one.
     docs_dir: Option<PathBuf>,
     cwd: PathBuf,
 }
 
 impl PromptFiles {
-    pub(super) fn read(workspace: &Workspace) -> Self {
+    pub(super) fn read(workspace: &Workspace, skills: Skills) -> Self {
         let options = workspace.options();
         let agent_dir = options.env.agent_dir();
         let sources = SystemFileSources {
@@ -46,6 +49,7 @@ impl PromptFiles {
         Self {
             system,
             context,
+            skills,
             docs_dir: docs_dir.filter(|dir| dir.is_dir()),
             cwd: workspace.dir().to_owned(),
         }
@@ -54,12 +58,14 @@ impl PromptFiles {
 
 impl PromptBuilder for PromptFiles {
     fn sections(&self, tools: &[Arc<dyn Tool>]) -> IndexMap<String, String> {
+        let names = tools.iter().map(|tool| tool.definition().name.as_str());
+        let skills = skills_section(&self.skills, SkillReader::among(names));
         system_prompt::sections(&PromptParts {
             tools,
             custom: self.system.custom.as_deref(),
             append: self.system.append.as_deref(),
             context_files: &self.context,
-            skills: None,
+            skills: skills.as_deref(),
             docs_dir: self.docs_dir.as_deref(),
             cwd: &self.cwd,
         })

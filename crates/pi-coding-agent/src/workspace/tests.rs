@@ -1,6 +1,6 @@
 use std::fs;
 
-use pi_ai::InputBlock;
+use pi_agent::AgentMessage;
 use pi_ai::faux::FauxProvider;
 
 use super::*;
@@ -91,7 +91,7 @@ async fn one_workspace_opens_many_conversations() {
         let session = workspace.session(&SessionFlags::default()).unwrap();
         ids.push(session.id().to_owned());
         let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
-        let outcome = agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
+        let outcome = agent.prompt("Hi").await.unwrap();
         assert_eq!(outcome.answer.unwrap().text(), turn);
     }
     let find =
@@ -130,7 +130,7 @@ async fn the_directory_of_the_session_counts() {
     let session = there.session(&SessionFlags::default()).unwrap();
     let agent = here.open(session, &model("faux/faux-1")).await.unwrap();
     assert_eq!(agent.thinking_level().as_str(), "low");
-    agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
     assert!(last_prompt(&bed).contains("Rule of there"));
 }
 
@@ -153,7 +153,7 @@ async fn a_reloaded_workspace_sees_what_has_changed() {
     bed.scripted.push("Done.");
     let session = workspace.session(&SessionFlags::default()).unwrap();
     let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
-    agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
     assert!(last_prompt(&bed).contains("New rule"));
 }
 
@@ -170,7 +170,7 @@ async fn a_key_of_the_command_line_goes_to_its_provider_alone() {
         let (provider, id) = pattern.split_once('/').unwrap();
         agent.set_model(agent.models().find(provider, id).unwrap()).await.unwrap();
         bed.scripted.push("Done.");
-        agent.prompt(vec![InputBlock::text("Hi")]).await.unwrap();
+        agent.prompt("Hi").await.unwrap();
     }
     let keys: Vec<_> = bed.scripted.requests().into_iter().map(|r| r.options.api_key).collect();
     assert_eq!(keys, [Some("mine".to_owned()), Some("stored".to_owned())]);
@@ -184,4 +184,36 @@ async fn certificates_that_cannot_be_read_stop_a_conversation_but_no_list_of_mod
     let session = workspace.session(&SessionFlags::default()).unwrap();
     let error = workspace.open(session, &model("faux/faux-1")).await.unwrap_err();
     assert_eq!(error.message, "Cannot read the certificates in /nonexistent.pem");
+}
+
+#[tokio::test]
+async fn a_conversation_that_goes_on_can_be_given_what_lies_on_disk_now() {
+    let bed = Bed::new();
+    bed.scripted.push("One.");
+    bed.scripted.push("Two.");
+    let workspace = bed.workspace("project");
+    let session = workspace.session(&SessionFlags::default()).unwrap();
+    let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
+    agent.prompt("Hi").await.unwrap();
+    let skill = workspace.options().env.agent_dir().join("skills/new");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\ndescription: d\n---\nDo it.").unwrap();
+    assert!(agent.library().skills.is_empty());
+    let reloaded = workspace.reload(&agent).await.unwrap();
+    assert_eq!(reloaded.dir(), workspace.dir());
+    assert_eq!(agent.library().skills.len(), 1);
+    agent.prompt("/skill:new").await.unwrap();
+    let messages = agent.messages();
+    // The model is told what is new in its prompt, and the text is expanded.
+    let systems: Vec<_> =
+        messages.iter().filter(|message| matches!(message, AgentMessage::System(_))).collect();
+    assert_eq!(systems.len(), 2);
+    let told = serde_json::to_value(systems[1]).unwrap();
+    let sections = told["sections"].as_object().unwrap();
+    assert!(sections["skills"].as_str().unwrap().contains("<name>new</name>"), "{told}");
+    let asked = messages.iter().rev().find_map(|message| match message {
+        AgentMessage::User(user) => Some(user.content.to_text()),
+        _ => None,
+    });
+    assert!(asked.unwrap().ends_with("Do it.\n</skill>"));
 }

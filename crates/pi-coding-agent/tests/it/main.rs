@@ -36,3 +36,4 @@ mod session_files;
 mod session_fork;
 #[cfg(test)]
 mod signals;
+mod skills;

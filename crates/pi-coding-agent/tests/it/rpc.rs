@@ -9,6 +9,6 @@ mod prompts;
 mod sessions;
 mod state;
 
-fn client<'a>(bed: &Bed, args: impl IntoIterator<Item = &'a str>) -> RpcClient {
+pub(crate) fn client<'a>(bed: &Bed, args: impl IntoIterator<Item = &'a str>) -> RpcClient {
     RpcClient::new(bed.pi(["--mode", "rpc"].into_iter().chain(args)).talk().start())
 }

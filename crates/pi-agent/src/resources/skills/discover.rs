@@ -1,13 +1,13 @@
 //! Finding the files that may be skills.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::ignore_files::{IGNORE_FILES, IgnoreRules};
 use crate::env::{ExecutionEnv, FileKind};
-use crate::resources::diagnostic::ResourceDiagnostic;
-use crate::resources::files::{self, Entry};
+use crate::resources::diagnostic::{ResourceDiagnostic, ResourceProblem};
+use crate::resources::files::{self, Entry, ResourceFile};
 
 /// Whether `.md` files directly in a searched directory can be skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,28 +17,40 @@ pub enum RootFiles {
     PassOver,
 }
 
-/// A file or directory by the path it was met at, and by the one path it has.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) path: PathBuf,
-    pub(super) real_path: PathBuf,
+/// What somebody asked for by its absolute path: a `.md` file, or the files of a directory, with what
+/// could not be searched in it.
+///
+/// # Errors
+/// There is nothing, or nothing that could be a skill.
+pub async fn skill_files_at(
+    env: &dyn ExecutionEnv,
+    path: &Path,
+) -> Result<(Vec<ResourceFile>, Vec<ResourceDiagnostic>), ResourceDiagnostic> {
+    match files::kind(env, path).await? {
+        FileKind::Directory => Ok(find_skill_files(env, path, RootFiles::Count).await),
+        FileKind::File if files::is_markdown(path) => {
+            Ok((vec![ResourceFile::new(env, path).await], Vec::new()))
+        }
+        _ => Err(ResourceDiagnostic::new(path, ResourceProblem::NotMarkdown)),
+    }
 }
 
 enum Step {
-    Directory { found: Found, rules: Option<Arc<IgnoreRules>>, root_files: RootFiles },
-    File(Found),
+    Directory { found: ResourceFile, rules: Option<Arc<IgnoreRules>>, root_files: RootFiles },
+    File(ResourceFile),
 }
 
-/// The files in the order in which their skills count, and what could not be searched.
-pub(super) async fn skill_files(
+/// The files below a directory in the order in which their skills count, and what could not be
+/// searched; [`super::Skills::discover`] says by which rules.
+pub async fn find_skill_files(
     env: &dyn ExecutionEnv,
     root: &Path,
     root_files: RootFiles,
-) -> (Vec<Found>, Vec<ResourceDiagnostic>) {
+) -> (Vec<ResourceFile>, Vec<ResourceDiagnostic>) {
     let mut files = Vec::new();
     let mut diagnostics = Vec::new();
     let mut met = BTreeSet::new();
-    let root = Found { path: root.to_owned(), real_path: files::real_path(env, root).await };
+    let root = ResourceFile::new(env, root).await;
     // The next step is the last.
     let mut steps = vec![Step::Directory { found: root, rules: None, root_files }];
     while let Some(step) = steps.pop() {
@@ -63,30 +75,21 @@ pub(super) async fn skill_files(
         let rules = IgnoreRules::below(rules, &directory.path, &texts);
         entries.retain(|entry| is_shown(entry, rules.as_deref()));
         if let Some(file) = entries.iter().find(|entry| is_skill_file(entry)) {
-            files.push(found(env, &directory, file).await);
+            files.push(directory.inside(env, file).await);
             continue;
         }
         let with_files = root_files == RootFiles::Count;
         for entry in entries.iter().rev() {
             if entry.kind == FileKind::Directory {
-                let found = found(env, &directory, entry).await;
+                let found = directory.inside(env, entry).await;
                 let rules = rules.clone();
                 steps.push(Step::Directory { found, rules, root_files: RootFiles::PassOver });
             } else if with_files && is_markdown_file(entry) {
-                steps.push(Step::File(found(env, &directory, entry).await));
+                steps.push(Step::File(directory.inside(env, entry).await));
             }
         }
     }
     (files, diagnostics)
-}
-
-/// Asks for the one path only where a link makes it another.
-async fn found(env: &dyn ExecutionEnv, directory: &Found, entry: &Entry) -> Found {
-    let real_path = match entry.path.file_name() {
-        Some(name) if !entry.is_link => directory.real_path.join(name),
-        _ => files::real_path(env, &entry.path).await,
-    };
-    Found { path: entry.path.clone(), real_path }
 }
 
 async fn ignore_texts(env: &dyn ExecutionEnv, directory: &Path, entries: &[Entry]) -> Vec<String> {

@@ -183,7 +183,8 @@ impl Server<'_> {
     }
 
     async fn open(&self, session: Session, model: ModelFlags) -> Result<(), String> {
-        let opened = self.workspace.open(session, &model).await;
+        // What lies on disk may have changed since the last one was opened.
+        let opened = self.workspace.reloaded().open(session, &model).await;
         warn(self.workspace.warnings());
         self.replace(opened.map_err(|error: AppError| error.message)?);
         Ok(())
@@ -193,6 +194,9 @@ impl Server<'_> {
     fn current_model(&self) -> ModelFlags {
         let session = self.session();
         let model = session.model();
+        if model.is_unknown() {
+            return self.options.model.clone();
+        }
         ModelFlags {
             thinking: Some(session.thinking_level()),
             pattern: Some(model.id.clone()),
@@ -214,6 +218,7 @@ impl Server<'_> {
             provider: Some(provider.to_owned()),
             api_key: key,
             scope: flags.scope.clone(),
+            may_be_missing: true,
             ..ModelFlags::default()
         }
     }

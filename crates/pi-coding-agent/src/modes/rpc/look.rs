@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::answer::{Answer, data, json as raw};
 use super::server::Server;
+use crate::resources::SourceInfo;
 
 impl Server<'_> {
     pub(super) fn state(&self) -> Answer {
@@ -151,8 +152,22 @@ impl Server<'_> {
         data(&json!({"text": text}))
     }
 
-    pub(super) fn commands() -> Answer {
-        data(&json!({"commands": []}))
+    /// What a prompt can call: templates, then skills.
+    pub(super) fn commands(&self) -> Answer {
+        let library = self.session().library();
+        let templates = library.prompt_templates.iter().map(|template| CommandInfo {
+            name: template.name.clone(),
+            description: &template.description,
+            source: "prompt",
+            source_info: library.source_info(&template.file_path),
+        });
+        let skills = library.skills.iter().map(|skill| CommandInfo {
+            name: format!("skill:{}", skill.name),
+            description: &skill.description,
+            source: "skill",
+            source_info: library.source_info(&skill.file_path),
+        });
+        data(&json!({"commands": templates.chain(skills).collect::<Vec<_>>()}))
     }
 }
 
@@ -173,6 +188,15 @@ struct State<'a> {
     auto_compaction_enabled: bool,
     message_count: usize,
     pending_message_count: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CommandInfo<'a> {
+    name: String,
+    description: &'a str,
+    source: &'static str,
+    source_info: Option<&'a SourceInfo>,
 }
 
 /// As JSON.

@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 use super::answer::{Answer, DONE, data};
 use super::command::StreamingBehavior;
 use super::server::{Caller, Server};
-use crate::modes::check_stored;
-use crate::modes::report;
-use crate::session_runtime::{AgentSession, BashListener, BashOptions, BashResult};
+use crate::error::AppError;
+use crate::modes::{check_stored, report};
+use crate::session_runtime::{
+    AgentSession, BashListener, BashOptions, BashResult, Prompt, RunOutcome,
+};
 
 impl Server<'_> {
     /// Answers as soon as the prompt is taken, then sees it through.
@@ -24,17 +26,17 @@ impl Server<'_> {
         behavior: Option<StreamingBehavior>,
     ) {
         let session = self.session();
-        let blocks = blocks(message, images);
+        let prompt = Prompt { text: message, images };
         let run = match (is_answering(&session), behavior) {
             (true, Some(StreamingBehavior::Steer)) => {
-                session.steer(blocks).await;
-                return self.respond(caller, &disposition("queued")).await;
+                let queued = session.steer(prompt).await;
+                return self.respond(caller, &in_queue(queued)).await;
             }
             (true, Some(StreamingBehavior::FollowUp)) => {
-                session.follow_up(blocks).await;
-                return self.respond(caller, &disposition("queued")).await;
+                let queued = session.follow_up(prompt).await;
+                return self.respond(caller, &in_queue(queued)).await;
             }
-            _ => take(&session, blocks).await,
+            _ => take(&session, prompt).await,
         };
         match run {
             Ok(run) => {
@@ -49,13 +51,11 @@ impl Server<'_> {
     }
 
     pub(super) async fn steer(&self, message: String, images: Vec<ImageContent>) -> Answer {
-        self.session().steer(blocks(message, images)).await;
-        disposition("queued")
+        in_queue(self.session().steer(Prompt { text: message, images }).await)
     }
 
     pub(super) async fn follow_up(&self, message: String, images: Vec<ImageContent>) -> Answer {
-        self.session().follow_up(blocks(message, images)).await;
-        disposition("queued")
+        in_queue(self.session().follow_up(Prompt { text: message, images }).await)
     }
 
     pub(super) async fn abort(&self) -> Answer {
@@ -107,22 +107,19 @@ impl Server<'_> {
 /// A prompt, taken: the model has a key, and nothing else is on.
 async fn take(
     session: &AgentSession,
-    blocks: Vec<InputBlock>,
-) -> Result<
-    BoxFuture<'static, Result<crate::session_runtime::RunOutcome, crate::error::AppError>>,
-    String,
-> {
+    prompt: Prompt,
+) -> Result<BoxFuture<'static, Result<RunOutcome, AppError>>, String> {
     session.check_key().await.map_err(|error| error.message)?;
-    session.begin(blocks).await.map_err(|error| error.message)
+    session.begin(prompt).await.map_err(|error| error.message)
 }
 
 fn is_answering(session: &AgentSession) -> bool {
     session.is_busy() && !matches!(session.operation(), Operation::Idle | Operation::Navigation)
 }
 
-fn blocks(message: String, images: Vec<ImageContent>) -> Vec<InputBlock> {
-    let images = images.into_iter().map(InputBlock::Image);
-    std::iter::once(InputBlock::text(message)).chain(images).collect()
+fn in_queue(queued: Result<(), AppError>) -> Answer {
+    queued.map_err(|error| error.message)?;
+    disposition("queued")
 }
 
 fn disposition(disposition: &str) -> Answer {

@@ -138,7 +138,7 @@ impl<'a> Server<'a> {
             Command::GetEntries { since } => self.entries(since.as_deref()),
             Command::GetTree => self.tree(),
             Command::GetLastAssistantText => self.last_assistant_text(),
-            Command::GetCommands => Self::commands(),
+            Command::GetCommands => self.commands(),
         })
     }
 

@@ -3,7 +3,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pi_agent::AgentMessage;
-use pi_ai::InputBlock;
 use pi_ai::faux::FauxTurn;
 use serde_json::{Value, json};
 
@@ -125,7 +124,7 @@ async fn commands_are_told_while_they_run_and_kept_when_they_end() {
         ]
     );
     bed.scripted.push("Done.");
-    agent.prompt(vec![InputBlock::text("What did I run?")]).await.unwrap();
+    agent.prompt("What did I run?").await.unwrap();
     let told = serde_json::to_string(&bed.scripted.contexts()[0].messages).unwrap();
     assert!(told.contains("Ran `echo one; echo two >&2`") && told.contains("open"), "{told}");
     assert!(!told.contains("secret"), "{told}");
@@ -251,7 +250,7 @@ async fn a_command_beside_a_prompt_is_kept_behind_it() {
         assert!(agent.is_busy() && kept(&agent).is_empty());
         result
     };
-    let (outcome, result) = tokio::join!(agent.prompt(vec![InputBlock::text("Wait")]), command);
+    let (outcome, result) = tokio::join!(agent.prompt("Wait"), command);
     outcome.unwrap();
     assert_eq!(result, output("beside\n", 0));
     let messages = agent.messages();

@@ -147,3 +147,45 @@ async fn modes_are_set_and_saved_and_the_rest_of_the_settings_stays() {
     assert_eq!((&saved["someday"], &saved["steeringMode"]), (&json!([1, 2]), &json!("all")));
     assert_eq!(saved["compaction"], json!({"enabled": false}));
 }
+
+#[tokio::test]
+async fn a_client_can_begin_without_a_model_and_prompts_say_so() {
+    let bed = Bed::new(["Yes."]).await;
+    let models = bed.scratch.read("agent/models.json").unwrap();
+    bed.scratch.write("agent/models.json", "{}").unwrap();
+    let mut client = client(&bed, []);
+    let state = client.call(json!({"type": "get_state"})).await.value();
+    assert_eq!(
+        (&state["model"]["id"], &state["model"]["provider"]),
+        (&json!("unknown"), &json!("unknown"))
+    );
+    assert_eq!(state["thinkingLevel"], "off");
+    for (command, want) in [
+        (json!({"type": "get_available_models"}), json!({"models": []})),
+        (json!({"type": "get_available_thinking_levels"}), json!({"levels": ["off"]})),
+        (json!({"type": "cycle_model"}), Value::Null),
+        (json!({"type": "cycle_thinking_level"}), Value::Null),
+    ] {
+        assert_eq!(client.call(command.clone()).await.value(), want, "{command}");
+    }
+    let answer = client.call(json!({"type": "prompt", "message": "Hi"})).await;
+    assert!(answer.failure().starts_with("No API key found for the selected model."), "{answer:?}");
+    let result = client.call(json!({"type": "bash", "command": "echo hi"})).await.value();
+    assert_eq!(result["output"], "hi\n");
+    let entries = client.call(json!({"type": "get_entries"})).await.value();
+    let kinds: Vec<&str> = entries["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| e["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["thinking_level_change", "message"], "no model is recorded");
+    // A new conversation looks for one again.
+    bed.scratch.write("agent/models.json", models).unwrap();
+    client.call(json!({"type": "new_session"})).await.value();
+    client.call(json!({"type": "prompt", "message": "Hi"})).await.value();
+    client.event("agent_settled").await;
+    let ended = client.end().await;
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stderr.starts_with("Warning: No models available."), "{}", ended.stderr);
+}
