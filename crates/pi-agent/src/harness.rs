@@ -123,9 +123,7 @@ where
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
     /// A prompt cannot begin meanwhile; see [`Harness::operation`].
-    #[error(
-        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-    )]
+    #[error("Agent is already processing")]
     Busy,
     /// A compaction or a navigation cannot begin meanwhile.
     #[error("Another operation is on: {0}")]

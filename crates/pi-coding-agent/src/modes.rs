@@ -21,8 +21,10 @@ pub(crate) mod print;
 mod recorder;
 pub(crate) mod rpc;
 mod signals;
+mod stdio;
 
 use signals::{Signals, Stop};
+use stdio::StandardOutput;
 
 /// How a series of prompts ended.
 #[derive(Debug)]
@@ -150,9 +152,8 @@ pub(crate) fn complain(text: &str) {
 /// # Errors
 /// Writing fails for another reason.
 pub(crate) fn say(text: &str) -> Result<(), AppError> {
-    let mut out = io::stdout().lock();
-    let text = if out.is_terminal() { without_controls(text) } else { text.into() };
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let text = if io::stdout().is_terminal() { without_controls(text) } else { text.into() };
+    match StandardOutput.write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context(ErrorKind::Internal, || "Cannot write the answer".to_owned()),
     }

@@ -8,20 +8,16 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
 use pi_agent::agent::AgentConfig;
 use pi_agent::compaction::{BranchSummarySettings, CompactionPolicy};
 use pi_agent::env::{ExecutionEnv, ProcessGroups};
-use pi_agent::harness::{
-    ActiveTools, Harness, HarnessConfig, HarnessError, PromptBuilder, RetrySettings, Run,
-};
+use pi_agent::harness::{ActiveTools, Harness, HarnessConfig, PromptBuilder, RetrySettings};
 use pi_agent::queue::QueueMode;
 use pi_agent::session::Session;
 use pi_agent::{HookChain, LoopHooks};
 use pi_ai::{Model, SimpleStreamOptions, ThinkingLevel};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::resources::Library;
 use crate::tools::{ToolContext, builtin_tools};
 use crate::warnings::Warnings;
@@ -41,7 +37,7 @@ pub use pi_agent::harness::{
     SessionListener, SessionListenerId,
 };
 
-pub use prompt::Prompt;
+pub use prompt::{NotReserved, Prompt, PromptRun, Reserved};
 
 pub(crate) use door::ModelDoor;
 pub(crate) use scope::ModelScope;
@@ -160,42 +156,6 @@ impl AgentSession {
         }
     }
 
-    /// Sends a prompt and resolves when everything it set off is settled. Dropping the future
-    /// aborts it.
-    ///
-    /// # Errors
-    /// Another prompt is on, or what it calls cannot be read. What could not be stored is in the
-    /// outcome, beside the answer.
-    pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<RunOutcome, AppError> {
-        self.begin(prompt).await?.await
-    }
-
-    /// Takes a prompt; what it gives is to be awaited. Whoever has to say that it was accepted can say
-    /// so in between.
-    ///
-    /// # Errors
-    /// Something else is on, or what it calls cannot be read.
-    pub async fn begin(
-        &self,
-        prompt: impl Into<Prompt>,
-    ) -> Result<BoxFuture<'static, Result<RunOutcome, AppError>>, AppError> {
-        let run = self.take(prompt.into()).await;
-        let run = run.map_err(|error| AppError::user(error.to_string()))?;
-        let inner = Arc::clone(&self.inner);
-        Ok(Box::pin(async move {
-            let outcome = run.await;
-            let found = inner.harness.take_diagnostics();
-            inner.warnings.extend(found.iter().map(|found| Warning::new(found.to_string())));
-            outcome.context(ErrorKind::Internal, || "The conversation cannot go on")
-        }))
-    }
-
-    async fn take(&self, prompt: Prompt) -> Result<Run, HarnessError> {
-        let reservation = self.inner.harness.reserve().await?;
-        let message = prompt.into_message(&self.inner.harness).await?;
-        Ok(reservation.begin(vec![message]))
-    }
-
     /// What is odd about the conversation: entries that cannot be read, lines others left unfinished.
     pub fn warnings(&self) -> &Warnings {
         &self.inner.warnings
@@ -218,8 +178,9 @@ impl AgentSession {
         self.inner.stopped.is_cancelled()
     }
 
-    /// Kills every process the tools have started and every command that prints a key, at once, and
-    /// lets no other one start. For a process that is about to end.
+    /// Kills every process that tools of any conversation of the workspace have started and every
+    /// command that prints a key, at once, and lets no other one start. For a process that is about
+    /// to end.
     pub fn kill_processes(&self) {
         self.inner.context.env.kill_all();
         self.inner.key_processes.kill_all();

@@ -95,6 +95,8 @@ struct Inner {
     dir: PathBuf,
     warnings: Warnings,
     key_processes: ProcessGroups,
+    /// What tools and users' commands have started, in every conversation.
+    processes: ProcessGroups,
     sources: OnceLock<SettingsSources>,
     policy: OnceLock<Policy>,
     models: OnceLock<Arc<ModelRegistry>>,
@@ -114,7 +116,7 @@ struct Policy {
 impl Workspace {
     /// The workspace of `dir`, an absolute path. Reads nothing yet.
     pub fn new(options: WorkspaceOptions, dir: &Path) -> Self {
-        Self::build(Arc::new(options), dir, Warnings::default(), ProcessGroups::default())
+        Self::build(Arc::new(options), dir, Warnings::default(), Default::default())
     }
 
     /// The workspace of another directory, with the same options. Models are read anew too.
@@ -290,13 +292,14 @@ impl Workspace {
         options: Arc<WorkspaceOptions>,
         dir: &Path,
         warnings: Warnings,
-        key_processes: ProcessGroups,
+        [key_processes, processes]: [ProcessGroups; 2],
     ) -> Self {
         let inner = Inner {
             options,
             dir: dir.to_owned(),
             warnings,
             key_processes,
+            processes,
             sources: OnceLock::new(),
             policy: OnceLock::new(),
             models: OnceLock::new(),
@@ -307,8 +310,9 @@ impl Workspace {
     }
 
     fn anew(&self, dir: &Path) -> Self {
-        let Inner { options, warnings, key_processes, .. } = &*self.inner;
-        Self::build(Arc::clone(options), dir, warnings.clone(), key_processes.clone())
+        let Inner { options, warnings, key_processes, processes, .. } = &*self.inner;
+        let processes = [key_processes.clone(), processes.clone()];
+        Self::build(Arc::clone(options), dir, warnings.clone(), processes)
     }
 
     fn sources(&self) -> &SettingsSources {
@@ -355,7 +359,7 @@ impl Workspace {
             home: Some(env.home().to_path_buf()),
             temp_dir: env.temp_dir(),
             environment: env.for_commands(self.is_offline()),
-            processes: ProcessGroups::default(),
+            processes: self.inner.processes.clone(),
         }))
     }
 

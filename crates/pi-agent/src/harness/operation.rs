@@ -170,8 +170,11 @@ impl Inner {
         }
     }
 
+    /// Nothing, too, where only the last listeners are still being told.
     pub(super) fn operation(&self) -> Operation {
-        self.state().ongoing.as_ref().map(|ongoing| ongoing.operation).unwrap_or_default()
+        let state = self.state();
+        let ongoing = state.ongoing.as_ref().filter(|ongoing| !ongoing.is_settling);
+        ongoing.map(|ongoing| ongoing.operation).unwrap_or_default()
     }
 
     /// Cancelled when what is on is.

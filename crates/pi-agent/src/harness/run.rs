@@ -67,6 +67,11 @@ impl Reservation {
         Ok(Self(scope))
     }
 
+    /// Resolves when what is reserved was aborted before it has begun.
+    pub async fn aborted(&self) {
+        self.0.tokens.cancel.cancelled().await;
+    }
+
     /// Sends messages that belong together; none: what is queued, or else what came last again.
     pub fn begin(self, messages: Vec<AgentMessage>) -> Run {
         Run(Box::pin(run(self.0, messages)))

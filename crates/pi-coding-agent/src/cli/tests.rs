@@ -99,16 +99,9 @@ fn errors_name_what_is_wrong() {
 
 #[test]
 fn missing_features_are_refused_by_name() {
-    for option in [
-        "-e",
-        "--extension",
-        "--theme",
-        "--use-theme",
-        "--tui-mode",
-        "--export",
-        "-r",
-        "--resume",
-    ] {
+    for option in
+        ["-e", "--extension", "--theme", "--use-theme", "--tui-mode", "--export", "-r", "--resume"]
+    {
         let text = format!("This build of pi does not have the option {option} yet");
         assert_eq!(error(&[option, "x"]), text);
         assert_eq!(error(&["x", option]), text);

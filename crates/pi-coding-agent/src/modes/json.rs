@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use pi_agent::harness::SessionListener;
 use pi_agent::session::Header;
+use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
-use super::recorder::{Recorder, flush};
+use super::recorder::{Recorder, flush_briefly};
+use super::stdio::StandardOutput;
 use super::{Ending, check_stored, drive};
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::{AgentSession, Prompt};
@@ -22,7 +24,7 @@ pub(crate) struct Records {
 impl Records {
     /// Opens the stream and writes its first record.
     pub(crate) async fn begin(header: &Header) -> Self {
-        let writer = LineWriter::new(io::stdout());
+        let writer = LineWriter::new(StandardOutput);
         // A reader that is gone already shows again at the first event.
         writer.line(header).await.unwrap_or_default();
         Self { writer: Arc::new(writer) }
@@ -38,7 +40,11 @@ impl Records {
         session: &AgentSession,
         prompts: Vec<Prompt>,
     ) -> Result<ExitCode, AppError> {
-        let recorder = Arc::new(Recorder::new(Arc::clone(&self.writer), session.clone()));
+        let recorder = Arc::new(Recorder::new(
+            Arc::clone(&self.writer),
+            session.clone(),
+            CancellationToken::new(),
+        ));
         let listener: Arc<dyn SessionListener> = Arc::<Recorder>::clone(&recorder);
         let subscription = session.subscribe(listener);
         let ending = drive(session, prompts, recorder.as_ref()).await;
@@ -51,7 +57,7 @@ impl Records {
                 Ok(ExitCode::SUCCESS)
             }
             Ok(Ending::Stopped(stop)) => {
-                flush(&self.writer).await;
+                flush_briefly(&self.writer).await;
                 Ok(ExitCode::from(stop.exit_code()))
             }
             Err(error) => {

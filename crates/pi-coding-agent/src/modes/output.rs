@@ -18,6 +18,9 @@ const GATHER: Duration = Duration::from_millis(1);
 /// What may be under way before the run has to wait for the reader, in bytes.
 const MAX_PENDING: usize = 256 * 1024;
 
+/// What is written at once, in bytes: as much as a pipe holds.
+const PIECE: usize = 64 * 1024;
+
 /// Writes JSON lines.
 #[derive(Debug)]
 pub(crate) struct LineWriter {
@@ -50,6 +53,16 @@ struct State {
     is_closing: bool,
     /// The thread has ended.
     is_over: bool,
+    /// Pieces that were written.
+    steps: u64,
+    /// Why the thread has ended before its time.
+    failure: Option<(io::ErrorKind, String)>,
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        self.pending.len() >= MAX_PENDING
+    }
 }
 
 impl LineWriter {
@@ -61,7 +74,7 @@ impl LineWriter {
 
     /// Queues one record; waits while the reader is behind.
     pub(crate) async fn line(&self, record: &(impl Serialize + Sync)) -> Result<(), Closed> {
-        self.wait_until(|state| state.pending.len() < MAX_PENDING).await?;
+        self.wait_until(|state| !state.is_full()).await?;
         let mut state = self.pipe.state();
         let before = state.pending.len();
         if serde_json::to_writer(&mut state.pending, record).is_err() {
@@ -83,6 +96,45 @@ impl LineWriter {
         self.pipe.state().is_urgent = true;
         self.pipe.filled.notify_one();
         self.wait_until(|state| state.pending.is_empty() && !state.is_writing).await
+    }
+
+    /// Whether the reader is behind by as much as may be under way.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pipe.state().is_full()
+    }
+
+    /// Waits until the reader has caught up, or left.
+    pub(crate) async fn room(&self) {
+        self.wait_until(|state| !state.is_full()).await.unwrap_or_default();
+    }
+
+    /// Waits until the reader has taken nothing for this long although there was something.
+    pub(crate) async fn stalled(&self, patience: Duration) {
+        loop {
+            let steps = self.pipe.state().steps;
+            tokio::time::sleep(patience).await;
+            let state = self.pipe.state();
+            let is_waiting = state.is_writing || !state.pending.is_empty();
+            if is_waiting && state.steps == steps {
+                return;
+            }
+        }
+    }
+
+    /// Waits until everything is written, as long as the reader goes on taking it, and gives what
+    /// went wrong meanwhile. What a reader does not take is given up.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub(crate) async fn finish(&self, patience: Duration) -> io::Result<()> {
+        tokio::select! {
+            flushed = self.flush() => flushed.unwrap_or_default(),
+            () = self.stalled(patience) => {}
+        }
+        match self.pipe.state().failure.clone() {
+            Some((kind, text)) => Err(io::Error::new(kind, text)),
+            None => Ok(()),
+        }
     }
 
     /// Waits until nobody reads any more. It shows with what is written; a pipe says nothing before.
@@ -125,7 +177,12 @@ impl Pipe {
 
     fn write_to(&self, out: impl Write) -> io::Result<()> {
         let result = self.write_all(out);
-        self.state().is_over = true;
+        let mut state = self.state();
+        state.is_over = true;
+        if let Err(error) = &result {
+            state.failure = Some((error.kind(), error.to_string()));
+        }
+        drop(state);
         self.taken.notify_waiters();
         result
     }
@@ -134,7 +191,10 @@ impl Pipe {
         let mut batch = Vec::new();
         while self.take(&mut batch) {
             self.taken.notify_waiters();
-            out.write_all(&batch)?;
+            for piece in batch.chunks(PIECE) {
+                out.write_all(piece)?;
+                self.state().steps += 1;
+            }
             out.flush()?;
             batch.clear();
             self.state().is_writing = false;

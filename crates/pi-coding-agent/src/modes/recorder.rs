@@ -16,7 +16,7 @@ use super::output::LineWriter;
 use crate::session_runtime::AgentSession;
 
 /// Longest wait for a reader when the process is about to end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Writes what a conversation tells.
 pub(super) struct Recorder {
@@ -28,9 +28,13 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(writer: Arc<LineWriter>, session: AgentSession) -> Self {
-        let (silent, usage) = (CancellationToken::new(), WrittenUsage::default());
-        Self { writer, silent, session, usage }
+    /// Nothing is told any more once `silent` is cancelled.
+    pub(super) fn new(
+        writer: Arc<LineWriter>,
+        session: AgentSession,
+        silent: CancellationToken,
+    ) -> Self {
+        Self { writer, silent, session, usage: WrittenUsage::default() }
     }
 }
 
@@ -42,12 +46,12 @@ impl Audience for Recorder {
     }
 
     fn flush(&self) -> BoxFuture<'_, ()> {
-        Box::pin(flush(&self.writer))
+        Box::pin(flush_briefly(&self.writer))
     }
 }
 
 /// Gives a slow reader a moment for what is already written.
-pub(super) async fn flush(writer: &LineWriter) {
+pub(super) async fn flush_briefly(writer: &LineWriter) {
     drop(tokio::time::timeout(LAST_WORDS, writer.flush()).await);
 }
 

@@ -13,11 +13,14 @@ use std::sync::Arc;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use super::output::LineWriter;
+use super::recorder::LAST_WORDS;
 use super::signals::{self, Signals, Stop};
+use super::stdio::{StandardInput, StandardOutput};
 use crate::cli::CliOptions;
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::AgentSession;
 use crate::workspace::Workspace;
+use pending::poll_once;
 use server::Server;
 
 mod answer;
@@ -25,16 +28,18 @@ mod change;
 mod command;
 mod lines;
 mod look;
+mod pending;
 mod prompts;
 mod server;
 
-/// Commands that may be under way before no further one is read.
+/// Commands that may be under way before no further one is read. Those that take long are limited by
+/// themselves, so this is met only where the client does not read its answers.
 const MAX_COMMANDS: usize = 256;
 
 /// Serves until the input ends, the reader of the output leaves, or a signal comes.
 ///
 /// # Errors
-/// Signals cannot be handled, or writing failed.
+/// Signals cannot be handled, or reading or writing failed.
 pub(crate) async fn run(
     workspace: &Workspace,
     session: AgentSession,
@@ -42,13 +47,15 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, AppError> {
     let mut signals =
         Signals::listen().context(ErrorKind::Internal, || "Signals cannot be handled")?;
-    let writer = Arc::new(LineWriter::new(io::stdout()));
-    let mut lines = lines::read(io::stdin());
+    let writer = Arc::new(LineWriter::new(StandardOutput));
+    let mut lines = lines::read(StandardInput);
     let server = Server::new(workspace, options, Arc::clone(&writer), session);
     let mut work = FuturesUnordered::new();
     let mut stop = None;
+    let mut unread = Ok(());
     let mut is_open = true;
     while is_open || !work.is_empty() {
+        let is_full = writer.is_full() || work.len() >= MAX_COMMANDS;
         tokio::select! {
             biased;
             signal = signals.next() => match (signal, stop) {
@@ -73,9 +80,18 @@ pub(crate) async fn run(
                 is_open = false;
                 server.stop();
             }
-            line = lines.recv(), if is_open && work.len() < MAX_COMMANDS => match line {
-                Some(line) => work.push(server.serve(line)),
-                None => {
+            // A client that does not read its answers is not listened to.
+            () = writer.room(), if is_open && writer.is_full() => {}
+            line = lines.recv(), if is_open && !is_full => match line {
+                Some(Ok(line)) => {
+                    let mut command = Box::pin(server.serve(line));
+                    // Commands stand in line in the order they came.
+                    if poll_once(command.as_mut()).await.is_pending() {
+                        work.push(command);
+                    }
+                }
+                end => {
+                    unread = end.transpose().map(drop);
                     is_open = false;
                     server.stop();
                 }
@@ -83,15 +99,13 @@ pub(crate) async fn run(
         }
     }
     drop(work);
+    // From here on a signal ends the process at once.
+    drop(signals);
     server.leave();
-    close(writer)?;
-    Ok(stop.map_or(ExitCode::SUCCESS, |stop: Stop| ExitCode::from(stop.exit_code())))
-}
-
-fn close(writer: Arc<LineWriter>) -> Result<(), AppError> {
-    let Some(writer) = Arc::into_inner(writer) else { return Ok(()) };
-    match writer.close() {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context(ErrorKind::Internal, || "Cannot write the answers"),
+    match writer.finish(LAST_WORDS).await {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written.context(ErrorKind::Internal, || "Cannot write the answers")?,
     }
+    unread.context(ErrorKind::Internal, || "Cannot read the commands")?;
+    Ok(stop.map_or(ExitCode::SUCCESS, |stop: Stop| ExitCode::from(stop.exit_code())))
 }

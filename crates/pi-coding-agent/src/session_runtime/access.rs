@@ -9,7 +9,7 @@ use pi_agent::{AgentMessage, LoopHooks, QueueMode, QueuedMessages, Tool};
 use pi_ai::{Model, RequestHookChain, RequestHooks, ThinkingLevel};
 
 use super::{
-    AgentSession, CompactionResult, ContextUsage, NavigateOptions, Navigation, Prompt,
+    AgentSession, CompactionResult, ContextUsage, NavigateOptions, Navigation, Prompt, RunOutcome,
     SessionHooks, hooks_before,
 };
 use crate::error::{AppError, Context, ErrorKind};
@@ -40,6 +40,21 @@ impl AgentSession {
 
     async fn message(&self, prompt: Prompt) -> Result<AgentMessage, AppError> {
         prompt.into_message(&self.inner.harness).await.map_err(|error| told(&error))
+    }
+
+    /// Delivers what was queued while no prompt was on, and resolves when that is settled. Nothing
+    /// queued, or something else on: nothing is done.
+    ///
+    /// # Errors
+    /// The conversation cannot go on.
+    pub async fn run_queued(&self) -> Result<Option<RunOutcome>, AppError> {
+        if self.is_stopped() {
+            return Ok(None);
+        }
+        match self.inner.harness.run_queued().await {
+            Err(HarnessError::Busy | HarnessError::Occupied(_)) => Ok(None),
+            outcome => outcome.context(ErrorKind::Internal, || "The conversation cannot go on"),
+        }
     }
 
     pub fn queued_messages(&self) -> QueuedMessages {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use pi_agent::session::EntryKind;
 use pi_agent::{AgentMessage, QueuedMessages};
 use pi_ai::faux::FauxTurn;

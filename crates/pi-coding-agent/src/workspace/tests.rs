@@ -196,8 +196,8 @@ async fn a_conversation_that_goes_on_can_be_given_what_lies_on_disk_now() {
     let agent = workspace.open(session, &model("faux/faux-1")).await.unwrap();
     agent.prompt("Hi").await.unwrap();
     let skill = workspace.options().env.agent_dir().join("skills/new");
-    std::fs::create_dir_all(&skill).unwrap();
-    std::fs::write(skill.join("SKILL.md"), "---\ndescription: d\n---\nDo it.").unwrap();
+    fs::create_dir_all(&skill).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\ndescription: d\n---\nDo it.").unwrap();
     assert!(agent.library().skills.is_empty());
     let reloaded = workspace.reload(&agent).await.unwrap();
     assert_eq!(reloaded.dir(), workspace.dir());

@@ -162,10 +162,7 @@ async fn a_second_prompt_meanwhile_is_refused() {
     let run = bed.spawn_prompt("go");
     bed.ear.wait_for("tool_execution_start").await;
     let error = bed.harness.prompt(vec![]).await.expect_err("busy");
-    assert_eq!(
-        error.to_string(),
-        "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
-    );
+    assert_eq!(error.to_string(), "Agent is already processing");
     let elsewhere = bed.harness.navigate(None, NavigateOptions::default()).await;
     assert!(matches!(elsewhere, Err(HarnessError::Occupied(Operation::Turn))));
     gate.open.notify_one();

@@ -1,7 +1,6 @@
 //! Answers to commands.
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 /// What a command has come to: its data, if it has any, or what the client is told of its failure.
@@ -24,7 +23,7 @@ pub(super) fn json(text: String) -> Answer {
 #[derive(Debug, Serialize)]
 pub(super) struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
@@ -36,7 +35,11 @@ pub(super) struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    pub(super) fn new(id: Option<&'a Value>, command: Option<&'a str>, answer: &'a Answer) -> Self {
+    pub(super) fn new(
+        id: Option<&'a RawValue>,
+        command: Option<&'a str>,
+        answer: &'a Answer,
+    ) -> Self {
         let (data, error) = match answer {
             Ok(data) => (data.as_deref(), None),
             Err(error) => (None, Some(error.as_str())),

@@ -1,6 +1,6 @@
 //! Commands that change the conversation, or put another one in its place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pi_agent::QueueMode;
 use pi_agent::session::{ForkPoint, Forked, Session, new_session_id};
@@ -9,11 +9,13 @@ use pi_ai::thinking::supported_levels;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, DONE, data};
+use super::command::NewSession;
 use super::server::Server;
 use crate::error::AppError;
 use crate::modes::warn;
+use crate::session_runtime::{NotReserved, Reserved};
 use crate::settings::save;
-use crate::workspace::{ModelFlags, SessionFlags, SessionSource};
+use crate::workspace::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
 
 /// Settings of a conversation.
 impl Server<'_> {
@@ -80,24 +82,28 @@ impl Server<'_> {
         }
     }
 
-    pub(super) fn set_steering_mode(&self, mode: QueueMode) -> Answer {
+    pub(super) async fn set_steering_mode(&self, mode: QueueMode) -> Answer {
+        self.save(&["steeringMode"], json!(mode)).await?;
         self.session().set_steering_mode(mode);
-        self.save(&["steeringMode"], json!(mode))
+        DONE
     }
 
-    pub(super) fn set_follow_up_mode(&self, mode: QueueMode) -> Answer {
+    pub(super) async fn set_follow_up_mode(&self, mode: QueueMode) -> Answer {
+        self.save(&["followUpMode"], json!(mode)).await?;
         self.session().set_follow_up_mode(mode);
-        self.save(&["followUpMode"], json!(mode))
+        DONE
     }
 
-    pub(super) fn set_auto_compaction(&self, is_enabled: bool) -> Answer {
+    pub(super) async fn set_auto_compaction(&self, is_enabled: bool) -> Answer {
+        self.save(&["compaction", "enabled"], json!(is_enabled)).await?;
         self.session().set_auto_compaction(is_enabled);
-        self.save(&["compaction", "enabled"], json!(is_enabled))
+        DONE
     }
 
-    pub(super) fn set_auto_retry(&self, is_enabled: bool) -> Answer {
+    pub(super) async fn set_auto_retry(&self, is_enabled: bool) -> Answer {
+        self.save(&["retry", "enabled"], json!(is_enabled)).await?;
         self.session().set_auto_retry(is_enabled);
-        self.save(&["retry", "enabled"], json!(is_enabled))
+        DONE
     }
 
     pub(super) async fn set_session_name(&self, name: &str) -> Answer {
@@ -108,86 +114,140 @@ impl Server<'_> {
         DONE
     }
 
-    fn save(&self, key: &[&str], value: Value) -> Answer {
+    async fn save(&self, key: &'static [&'static str], value: Value) -> Result<(), String> {
         let agent_dir = self.workspace.options().env.agent_dir();
-        save(&agent_dir, key, value).map_err(|error| error.to_string())?;
-        DONE
+        // Another program may hold the file.
+        blocking(move || save(&agent_dir, key, value).map_err(|error| error.to_string())).await
     }
+}
+
+/// Runs what waits for the disk beside everything else.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 /// Other conversations.
 impl Server<'_> {
-    pub(super) async fn new_session(&self, parent: Option<String>) -> Answer {
-        let _changing = self.changing.lock().await;
-        self.end_current().await;
-        let parent = parent.map(PathBuf::from);
+    pub(super) async fn new_session(&self, new: NewSession) -> Answer {
+        let current = self.end_current().await?;
         let flags = &self.options.session;
-        let cwd = self.session().with_session(|session| session.cwd().to_owned());
+        let cwd = self.cwd();
         let session = if flags.in_memory {
-            Session::in_memory(&cwd, new_session_id())
+            Session::in_memory(&cwd, new_session_id()).map_err(|error| error.to_string())?
         } else {
             let dir = self.workspace.session_dir(flags);
-            dir.create(&cwd, new_session_id(), parent.as_deref())
+            let parent = new.parent_session.map(PathBuf::from);
+            let create = move || dir.create(&cwd, new_session_id(), parent.as_deref());
+            blocking(move || create().map_err(|error| error.to_string())).await?
         };
-        let session = session.map_err(|error| error.to_string())?;
-        self.open(session, self.current_model()).await?;
+        self.open(current, session, self.current_model()).await?;
         changed()
     }
 
     /// A path that is not there yet becomes a new session at it.
-    pub(super) async fn switch_session(&self, path: String) -> Answer {
-        let _changing = self.changing.lock().await;
-        let env = &self.workspace.options().env;
-        let path = env.resolve_path(&self.workspace.options().launch_dir, &path);
+    pub(super) async fn switch_session(&self, path: &str) -> Answer {
+        let WorkspaceOptions { env, launch_dir, .. } = self.workspace.options();
+        let path = env.resolve_path(launch_dir, path);
+        let (current, session) = if self.is_current(&path) {
+            // It is read behind the last word of what is on.
+            let current = self.end_current().await?;
+            (current, self.session_at(path).await?)
+        } else {
+            // A mistake should not cost what is on.
+            let session = self.session_at(path).await?;
+            (self.end_current().await?, session)
+        };
+        let model = match session.last_model() {
+            Some((provider, _)) => ModelFlags { provider: None, ..self.model_flags(&provider) },
+            None => self.current_model(),
+        };
+        self.open(current, session, model).await?;
+        changed()
+    }
+
+    pub(super) async fn fork(&self, entry_id: &str) -> Answer {
+        let text = self.go_on_with_copy(Some(entry_id.to_owned())).await?;
+        data(&json!({"text": text.unwrap_or_default(), "cancelled": false}))
+    }
+
+    pub(super) async fn clone_session(&self) -> Answer {
+        self.go_on_with_copy(None).await?;
+        changed()
+    }
+
+    /// Goes on with a copy up to before an entry, or of the whole branch; gives the entry's text.
+    async fn go_on_with_copy(&self, before: Option<String>) -> Result<Option<String>, String> {
+        let session = self.session();
+        if session.is_busy() {
+            // A mistake should not cost what is on.
+            let copied = session.with_session(|session| {
+                session.fork(point(before.as_deref()), new_session_id(), |_| None).map(drop)
+            });
+            copied.map_err(|error| error.to_string())?;
+        }
+        let current = self.end_current().await?;
+        let dir = self.workspace.session_dir(&self.options.session);
+        let fork = move || {
+            session.with_session(|session| {
+                dir.fork(session, point(before.as_deref()), new_session_id())
+            })
+        };
+        let Forked { session, text } =
+            blocking(move || fork().map_err(|error| error.to_string())).await?;
+        self.open(current, session, self.current_model()).await?;
+        Ok(text)
+    }
+
+    async fn session_at(&self, path: PathBuf) -> Result<Session, String> {
         let flags = SessionFlags {
             source: SessionSource::Find(path.to_string_lossy().into_owned()),
             in_memory: false,
             ..self.options.session.clone()
         };
-        let session = self.workspace.session(&flags).map_err(|error| error.report())?;
-        self.end_current().await;
-        let model = self.model_of(&session);
-        self.open(session, model).await?;
-        changed()
+        let workspace = self.workspace.clone();
+        blocking(move || workspace.session(&flags).map_err(|error| error.message)).await
     }
 
-    pub(super) async fn fork(&self, entry_id: &str) -> Answer {
-        let _changing = self.changing.lock().await;
-        let Forked { session, text } = self.forked(ForkPoint::Before(entry_id))?;
-        self.end_current().await;
-        self.open(session, self.current_model()).await?;
-        data(&json!({"text": text.unwrap_or_default(), "cancelled": false}))
+    fn is_current(&self, path: &Path) -> bool {
+        let current = self.session().with_session(|session| session.path().map(Path::to_owned));
+        let real = |path: &Path| path.canonicalize().ok();
+        current.is_some_and(|current| real(&current).is_some_and(|it| Some(it) == real(path)))
     }
 
-    pub(super) async fn clone_session(&self) -> Answer {
-        let _changing = self.changing.lock().await;
-        let forked = self.forked(ForkPoint::Leaf)?;
-        self.end_current().await;
-        self.open(forked.session, self.current_model()).await?;
-        changed()
-    }
-
-    fn forked(&self, point: ForkPoint<'_>) -> Result<Forked, String> {
-        let dir = self.workspace.session_dir(&self.options.session);
-        let current = self.session();
-        let forked = current.with_session(|session| dir.fork(session, point, new_session_id()));
-        forked.map_err(|error| error.to_string())
-    }
-
-    /// What is on must end first: it would go on telling of itself, and writing.
-    async fn end_current(&self) {
+    /// Ends what is on, which would go on telling of itself and writing; nothing can begin as long as
+    /// what this gives is held.
+    async fn end_current(&self) -> Result<Reserved, String> {
         let session = self.session();
-        session.abort();
         session.abort_bash();
-        session.wait_for_idle().await;
+        loop {
+            session.abort();
+            session.wait_for_idle().await;
+            match session.reserve().await {
+                // Somebody else was faster.
+                Err(NotReserved::Busy) => {}
+                reserved => return reserved.map_err(|error| error.to_string()),
+            }
+        }
     }
 
-    async fn open(&self, session: Session, model: ModelFlags) -> Result<(), String> {
+    async fn open(
+        &self,
+        current: Reserved,
+        session: Session,
+        model: ModelFlags,
+    ) -> Result<(), String> {
         // What lies on disk may have changed since the last one was opened.
         let opened = self.workspace.reloaded().open(session, &model).await;
         warn(self.workspace.warnings());
-        self.replace(opened.map_err(|error: AppError| error.message)?);
+        self.replace(current, opened.map_err(|error: AppError| error.message)?);
         Ok(())
+    }
+
+    fn cwd(&self) -> PathBuf {
+        self.session().with_session(|session| session.cwd().to_owned())
     }
 
     /// The model goes on with the conversation that follows.
@@ -204,12 +264,6 @@ impl Server<'_> {
         }
     }
 
-    /// The model a conversation was left with.
-    fn model_of(&self, session: &Session) -> ModelFlags {
-        let provider = session.last_model().map(|(provider, _)| provider);
-        ModelFlags { provider: None, ..self.model_flags(provider.as_deref().unwrap_or_default()) }
-    }
-
     /// The key of the command line goes to the provider it is for, and to no other.
     fn model_flags(&self, provider: &str) -> ModelFlags {
         let flags = &self.options.model;
@@ -222,6 +276,10 @@ impl Server<'_> {
             ..ModelFlags::default()
         }
     }
+}
+
+fn point(before: Option<&str>) -> ForkPoint<'_> {
+    before.map_or(ForkPoint::Leaf, ForkPoint::Before)
 }
 
 fn changed() -> Answer {

@@ -7,8 +7,8 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 /// Longest line in bytes. A prompt with a dozen images fits.
 pub(super) const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// Lines that may wait; the writer of more has to.
-const WAITING: usize = 8;
+/// Lines that may wait; the writer of more has to. Each may be a long one.
+const WAITING: usize = 2;
 
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,16 +19,17 @@ pub(super) enum Line {
 }
 
 /// Reads on a thread of its own: reading from a terminal or a pipe cannot be given up. The end of
-/// the input, and an error, close the channel.
-pub(super) fn read(input: impl Read + Send + 'static) -> Receiver<Line> {
+/// the input closes the channel; an error is the last thing in it.
+pub(super) fn read(input: impl Read + Send + 'static) -> Receiver<io::Result<Line>> {
     let (sender, receiver) = mpsc::channel(WAITING);
     std::thread::spawn(move || send_lines(io::BufReader::with_capacity(64 * 1024, input), &sender));
     receiver
 }
 
-fn send_lines(mut input: impl BufRead, sender: &Sender<Line>) {
-    while let Ok(Some(line)) = next_line(&mut input, MAX_LINE) {
-        if sender.blocking_send(line).is_err() {
+fn send_lines(mut input: impl BufRead, sender: &Sender<io::Result<Line>>) {
+    while let Some(line) = next_line(&mut input, MAX_LINE).transpose() {
+        let is_over = line.is_err();
+        if sender.blocking_send(line).is_err() || is_over {
             return;
         }
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{Answer, data, json as raw};
-use super::server::Server;
+use super::server::{Server, Turn};
 use crate::resources::SourceInfo;
 
 impl Server<'_> {
@@ -44,8 +44,9 @@ impl Server<'_> {
         data(&Messages { messages: &self.session().messages() })
     }
 
-    pub(super) async fn available_models(&self) -> Answer {
+    pub(super) async fn available_models(&self, turn: Turn<'_>) -> Answer {
         let models = self.session().models().clone();
+        drop(turn);
         // Whether there is a key may take a command that prints it.
         let found = tokio::task::spawn_blocking(move || models.available()).await;
         let models = found.map_err(|error| error.to_string())?;
@@ -95,7 +96,7 @@ impl Server<'_> {
     pub(super) fn fork_messages(&self) -> Answer {
         let messages = self.session().with_session(|session| {
             let branch = session.branch();
-            let found = branch.iter().filter_map(|entry| Some((entry.id(), user_text(*entry)?)));
+            let found = branch.iter().filter_map(|entry| Some((entry.id(), prompt_of(*entry)?)));
             let told = found.map(|(id, text)| json!({"entryId": id, "text": text}));
             told.collect::<Vec<_>>()
         });
@@ -204,11 +205,16 @@ fn leaf_id(session: &Session) -> String {
     json!(session.leaf().map(|leaf| leaf.id().to_owned())).to_string()
 }
 
-fn user_text(entry: EntryRef<'_>) -> Option<String> {
+fn prompt_of(entry: EntryRef<'_>) -> Option<String> {
     if *entry.kind() != EntryKind::Message {
         return None;
     }
-    match entry.parse().ok()?.message()? {
+    user_text(entry.parse().ok()?.message()?)
+}
+
+/// What a message of the user says, in one piece.
+pub(super) fn user_text(message: &AgentMessage) -> Option<String> {
+    match message {
         AgentMessage::User(user) => Some(match &user.content {
             UserContent::Text(text) => text.clone(),
             UserContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),

@@ -1,66 +1,75 @@
 //! Commands that say something to the model or run beside it.
 
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
 use futures_util::future::BoxFuture;
 use pi_agent::AgentMessage;
 use pi_agent::harness::Operation;
-use pi_ai::{ImageContent, InputBlock, UserContent};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::answer::{Answer, DONE, data};
-use super::command::StreamingBehavior;
-use super::server::{Caller, Server};
+use super::command::{Bash, Compact, Message, StreamingBehavior};
+use super::look::user_text;
+use super::pending::poll_once;
+use super::server::{Caller, Server, Turn};
 use crate::error::AppError;
 use crate::modes::{check_stored, report};
 use crate::session_runtime::{
-    AgentSession, BashListener, BashOptions, BashResult, Prompt, RunOutcome,
+    AgentSession, BashListener, BashOptions, BashResult, NotReserved, Prompt, PromptRun, Reserved,
+    RunOutcome,
 };
+
+/// Most commands of the user that may be on at once. More are refused, so that an abort is always
+/// heard.
+const MAX_RUNNING: usize = 64;
+
+/// What a client is told that prompts while another prompt is on.
+const BUSY: &str = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.";
 
 impl Server<'_> {
     /// Answers as soon as the prompt is taken, then sees it through.
-    pub(super) async fn prompt(
-        &self,
-        caller: Caller<'_>,
-        message: String,
-        images: Vec<ImageContent>,
-        behavior: Option<StreamingBehavior>,
-    ) {
+    pub(super) async fn prompt(&self, caller: Caller<'_>, message: Message, turn: Turn<'_>) {
         let session = self.session();
-        let prompt = Prompt { text: message, images };
-        let run = match (is_answering(&session), behavior) {
-            (true, Some(StreamingBehavior::Steer)) => {
-                let queued = session.steer(prompt).await;
-                return self.respond(caller, &in_queue(queued)).await;
-            }
-            (true, Some(StreamingBehavior::FollowUp)) => {
-                let queued = session.follow_up(prompt).await;
-                return self.respond(caller, &in_queue(queued)).await;
-            }
-            _ => take(&session, prompt).await,
-        };
-        match run {
+        let Message { message: text, images, streaming_behavior } = message;
+        let prompt = Prompt { text, images };
+        if let Some(behavior) = streaming_behavior.filter(|_| is_answering(&session)) {
+            let queued = match behavior {
+                StreamingBehavior::Steer => session.steer(prompt).await,
+                StreamingBehavior::FollowUp => session.follow_up(prompt).await,
+            };
+            drop(turn);
+            return self.respond(caller, &in_queue(queued)).await;
+        }
+        let reserved = session.reserve().await;
+        // It is taken: whatever comes next finds it.
+        drop(turn);
+        match take(reserved, prompt).await {
             Ok(run) => {
                 self.respond(caller, &disposition("started")).await;
-                let stored = run.await.map(Some).and_then(check_stored);
-                if let Err(error) = stored {
-                    report(&error);
-                }
+                see_through(run.await.map(Some));
             }
             Err(error) => self.respond(caller, &Err(error)).await,
         }
     }
 
-    pub(super) async fn steer(&self, message: String, images: Vec<ImageContent>) -> Answer {
-        in_queue(self.session().steer(Prompt { text: message, images }).await)
+    pub(super) async fn steer(&self, message: Message) -> Answer {
+        let prompt = Prompt { text: message.message, images: message.images };
+        in_queue(self.session().steer(prompt).await)
     }
 
-    pub(super) async fn follow_up(&self, message: String, images: Vec<ImageContent>) -> Answer {
-        in_queue(self.session().follow_up(Prompt { text: message, images }).await)
+    pub(super) async fn follow_up(&self, message: Message) -> Answer {
+        let prompt = Prompt { text: message.message, images: message.images };
+        in_queue(self.session().follow_up(prompt).await)
     }
 
-    pub(super) async fn abort(&self) -> Answer {
+    pub(super) async fn abort(&self, turn: Turn<'_>) -> Answer {
         let session = self.session();
         session.abort();
+        drop(turn);
         session.wait_for_idle().await;
         DONE
     }
@@ -75,9 +84,15 @@ impl Server<'_> {
         }))
     }
 
-    pub(super) async fn compact(&self, instructions: Option<String>) -> Answer {
-        let result = self.session().compact(instructions.as_deref()).await;
-        data(&result.map_err(|error| error.message)?)
+    /// Answers when the conversation is shorter, then delivers what was queued meanwhile.
+    pub(super) async fn compact(&self, caller: Caller<'_>, compact: Compact, turn: Turn<'_>) {
+        let session = self.session();
+        session.abort();
+        session.wait_for_idle().await;
+        let result = begun(session.compact(compact.custom_instructions.as_deref()), turn).await;
+        let answer = result.map_err(|error| error.message).and_then(|result| data(&result));
+        self.respond(caller, &answer).await;
+        see_through(session.run_queued().await);
     }
 
     pub(super) fn abort_retry(&self) -> Answer {
@@ -85,17 +100,19 @@ impl Server<'_> {
         DONE
     }
 
-    pub(super) async fn bash(
-        &self,
-        id: Option<&Value>,
-        command: &str,
-        exclude_from_context: Option<bool>,
-    ) -> Answer {
+    pub(super) async fn bash(&self, id: Option<&RawValue>, bash: &Bash, turn: Turn<'_>) -> Answer {
+        if self.running.load(Ordering::Relaxed) >= MAX_RUNNING {
+            return Err(format!("{MAX_RUNNING} commands are on already"));
+        }
         let told = Told { server: self, id };
-        let options = BashOptions { exclude_from_context };
+        let options = BashOptions { exclude_from_context: bash.exclude_from_context };
         let session = self.session();
-        let result = session.run_bash(command, options, &told).await;
-        data(&Bash::from(result.map_err(|error| error.message)?))
+        let result = session.run_bash(&bash.command, options, &told);
+        drop(turn);
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let result = result.await;
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        data(&BashData::from(result.map_err(|error| error.message)?))
     }
 
     pub(super) fn abort_bash(&self) -> Answer {
@@ -104,17 +121,38 @@ impl Server<'_> {
     }
 }
 
-/// A prompt, taken: the model has a key, and nothing else is on.
+/// A prompt, begun: there is a model, and requests to it have a key.
 async fn take(
-    session: &AgentSession,
+    reserved: Result<Reserved, NotReserved>,
     prompt: Prompt,
-) -> Result<BoxFuture<'static, Result<RunOutcome, AppError>>, String> {
-    session.check_key().await.map_err(|error| error.message)?;
-    session.begin(prompt).await.map_err(|error| error.message)
+) -> Result<PromptRun, String> {
+    let reserved = reserved.map_err(|error| match error {
+        NotReserved::Busy => BUSY.to_owned(),
+        NotReserved::Stopped => error.to_string(),
+    })?;
+    reserved.check_key().await.map_err(|error| error.message)?;
+    reserved.begin(prompt).await.map_err(|error| error.message)
+}
+
+/// Lets work begin, then gives the turn to the next command.
+async fn begun<T>(work: impl Future<Output = T>, turn: Turn<'_>) -> T {
+    let mut work = pin!(work);
+    let first = poll_once(work.as_mut()).await;
+    drop(turn);
+    match first {
+        Poll::Ready(output) => output,
+        Poll::Pending => work.await,
+    }
+}
+
+fn see_through(outcome: Result<Option<RunOutcome>, AppError>) {
+    if let Err(error) = outcome.and_then(check_stored) {
+        report(&error);
+    }
 }
 
 fn is_answering(session: &AgentSession) -> bool {
-    session.is_busy() && !matches!(session.operation(), Operation::Idle | Operation::Navigation)
+    !matches!(session.operation(), Operation::Idle | Operation::Navigation)
 }
 
 fn in_queue(queued: Result<(), AppError>) -> Answer {
@@ -127,19 +165,13 @@ fn disposition(disposition: &str) -> Answer {
 }
 
 fn text_of(message: &AgentMessage) -> String {
-    match message {
-        AgentMessage::User(user) => match &user.content {
-            UserContent::Text(text) => text.clone(),
-            UserContent::Blocks(blocks) => blocks.iter().filter_map(InputBlock::as_text).collect(),
-        },
-        _ => String::new(),
-    }
+    user_text(message).unwrap_or_default()
 }
 
 /// Passes the output of a command on to whoever asked for it.
 struct Told<'a> {
     server: &'a Server<'a>,
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
 }
 
 impl BashListener for Told<'_> {
@@ -155,13 +187,13 @@ impl BashListener for Told<'_> {
 struct BashUpdate<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     delta: &'a str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Bash {
+struct BashData {
     output: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
@@ -171,7 +203,7 @@ struct Bash {
     full_output_path: Option<String>,
 }
 
-impl From<BashResult> for Bash {
+impl From<BashResult> for BashData {
     fn from(result: BashResult) -> Self {
         let BashResult { output, exit_code, cancelled, truncated, full_output_path } = result;
         let full_output_path = full_output_path.map(|path| path.to_string_lossy().into_owned());

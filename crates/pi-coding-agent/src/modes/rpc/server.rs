@@ -1,43 +1,48 @@
 //! The current conversation, and who gets which command.
+//!
+//! Commands begin one after the other, in the order they came: each waits for its [`Turn`] and keeps
+//! it until what it begins is on, or what it changes is changed. So a prompt never lands in a
+//! conversation that is being replaced, and an abort finds the prompt that was sent before it.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Response};
 use super::command::{Command, Request};
 use super::lines::{Line, MAX_LINE};
 use crate::cli::CliOptions;
 use crate::modes::output::LineWriter;
-use crate::modes::recorder::Recorder;
-use crate::modes::{Audience as _, warn};
-use crate::session_runtime::{AgentSession, SessionListenerId};
+use crate::modes::recorder::{LAST_WORDS, Recorder, flush_briefly};
+use crate::modes::warn;
+use crate::session_runtime::{AgentSession, Reserved, SessionListenerId};
 use crate::workspace::Workspace;
+
+/// The right to begin something. Dropped, it is the next command's.
+pub(super) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
 
 pub(super) struct Server<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) options: &'a CliOptions,
-    pub(super) writer: Arc<LineWriter>,
     /// Provider the key of the command line is for.
     pub(super) key_provider: String,
-    /// Held by what puts another conversation in the place of the current one.
-    pub(super) changing: tokio::sync::Mutex<()>,
+    /// Commands of the user that are on.
+    pub(super) running: AtomicUsize,
+    writer: Arc<LineWriter>,
+    turns: tokio::sync::Mutex<()>,
     live: Mutex<Live>,
+    /// The process is about to end: nothing begins any more.
+    stopping: CancellationToken,
+    /// Nothing more is told.
+    silent: CancellationToken,
 }
 
 /// A conversation whose events are told.
 struct Live {
     session: AgentSession,
-    recorder: Arc<Recorder>,
     subscription: SessionListenerId,
-}
-
-impl Live {
-    fn new(session: AgentSession, writer: &Arc<LineWriter>) -> Self {
-        let recorder = Arc::new(Recorder::new(Arc::clone(writer), session.clone()));
-        let subscription = session.subscribe(Arc::<Recorder>::clone(&recorder));
-        Self { session, recorder, subscription }
-    }
 }
 
 impl<'a> Server<'a> {
@@ -47,13 +52,17 @@ impl<'a> Server<'a> {
         writer: Arc<LineWriter>,
         session: AgentSession,
     ) -> Self {
+        let silent = CancellationToken::new();
         Self {
             workspace,
             options,
             key_provider: session.model().provider.clone(),
-            changing: tokio::sync::Mutex::default(),
-            live: Mutex::new(Live::new(session, &writer)),
+            running: AtomicUsize::new(0),
+            turns: tokio::sync::Mutex::default(),
+            live: Mutex::new(Live::new(session, &writer, &silent)),
             writer,
+            stopping: CancellationToken::new(),
+            silent,
         }
     }
 
@@ -61,16 +70,21 @@ impl<'a> Server<'a> {
         self.live().session.clone()
     }
 
-    /// Puts another conversation in the place of the current one, which must have nothing on. Its
-    /// events are told from here on, and no more of the other.
-    pub(super) fn replace(&self, session: AgentSession) {
-        let next = Live::new(session, &self.writer);
+    /// Puts another conversation in the place of the current one, in which nothing can begin. The
+    /// events of the new one are told from here on, and no more of the other.
+    pub(super) fn replace(&self, current: Reserved, session: AgentSession) {
+        if self.stopping.is_cancelled() {
+            session.stop();
+        }
+        let next = Live::new(session, &self.writer, &self.silent);
         let last = std::mem::replace(&mut *self.live(), next);
         last.session.unsubscribe(last.subscription);
+        drop(current);
     }
 
-    /// Does what a line asks for, and answers.
+    /// Does what a line asks for, and answers. To be polled once before a later line is.
     pub(super) async fn serve(&self, line: Line) {
+        let turn = self.turns.lock().await;
         let request = match line {
             Line::Text(text) => Request::parse(&text),
             Line::TooLong => {
@@ -78,10 +92,13 @@ impl<'a> Server<'a> {
             }
         };
         let Request { id, name, command } = request;
-        let caller = Caller { id: id.as_ref(), command: name.as_deref() };
+        let caller = Caller { id: id.as_deref(), command: name.as_deref() };
         match command {
+            Ok(_) if self.stopping.is_cancelled() => {
+                self.respond(caller, &Err("pi is about to end".to_owned())).await;
+            }
             Ok(command) => {
-                if let Some(answer) = self.carry_out(caller, command).await {
+                if let Some(answer) = self.carry_out(caller, command, turn).await {
                     self.respond(caller, &answer).await;
                 }
             }
@@ -95,47 +112,57 @@ impl<'a> Server<'a> {
     }
 
     pub(super) async fn write(&self, record: &(impl serde::Serialize + Sync)) {
-        // Nobody to write for: the loop that serves hears of it, too.
-        self.writer.line(record).await.unwrap_or_default();
+        tokio::select! {
+            biased;
+            // Nobody to write for: the loop that serves hears of it, too.
+            written = self.writer.line(record) => written.unwrap_or_default(),
+            () = self.silent.cancelled() => {}
+        }
     }
 
     /// `None`: it was answered while it was carried out.
-    async fn carry_out(&self, caller: Caller<'_>, command: Command) -> Option<Answer> {
+    async fn carry_out(
+        &self,
+        caller: Caller<'_>,
+        command: Command,
+        turn: Turn<'_>,
+    ) -> Option<Answer> {
         Some(match command {
-            Command::Prompt { message, images, streaming_behavior } => {
-                self.prompt(caller, message, images, streaming_behavior).await;
+            Command::Prompt(message) => {
+                self.prompt(caller, message, turn).await;
                 return None;
             }
-            Command::Steer { message, images } => self.steer(message, images).await,
-            Command::FollowUp { message, images } => self.follow_up(message, images).await,
-            Command::Abort => self.abort().await,
+            Command::Steer(message) => self.steer(message).await,
+            Command::FollowUp(message) => self.follow_up(message).await,
+            Command::Abort => self.abort(turn).await,
             Command::ClearQueue => self.clear_queue().await,
-            Command::Compact { custom_instructions } => self.compact(custom_instructions).await,
-            Command::AbortRetry => self.abort_retry(),
-            Command::Bash { command, exclude_from_context } => {
-                self.bash(caller.id, &command, exclude_from_context).await
+            Command::Compact(compact) => {
+                self.compact(caller, compact, turn).await;
+                return None;
             }
+            Command::AbortRetry => self.abort_retry(),
+            Command::Bash(bash) => self.bash(caller.id, &bash, turn).await,
             Command::AbortBash => self.abort_bash(),
-            Command::NewSession { parent_session } => self.new_session(parent_session).await,
-            Command::SwitchSession { session_path } => self.switch_session(session_path).await,
-            Command::Fork { entry_id } => self.fork(&entry_id).await,
+            Command::NewSession(new) => self.new_session(new).await,
+            Command::SwitchSession(to) => self.switch_session(&to.session_path).await,
+            Command::Fork(at) => self.fork(&at.entry_id).await,
             Command::Clone => self.clone_session().await,
-            Command::SetModel { provider, model_id } => self.set_model(&provider, &model_id).await,
+            Command::SetModel(set) => self.set_model(&set.provider, &set.model_id).await,
             Command::CycleModel => self.cycle_model().await,
-            Command::SetThinkingLevel { level } => self.set_thinking_level(&level).await,
+            Command::SetThinkingLevel(set) => self.set_thinking_level(&set.level).await,
             Command::CycleThinkingLevel => self.cycle_thinking_level().await,
-            Command::SetSteeringMode { mode } => self.set_steering_mode(mode),
-            Command::SetFollowUpMode { mode } => self.set_follow_up_mode(mode),
-            Command::SetAutoCompaction { enabled } => self.set_auto_compaction(enabled),
-            Command::SetAutoRetry { enabled } => self.set_auto_retry(enabled),
-            Command::SetSessionName { name } => self.set_session_name(&name).await,
+            Command::SetSteeringMode(set) => self.set_steering_mode(set.mode).await,
+            Command::SetFollowUpMode(set) => self.set_follow_up_mode(set.mode).await,
+            Command::SetAutoCompaction(set) => self.set_auto_compaction(set.enabled).await,
+            Command::SetAutoRetry(set) => self.set_auto_retry(set.enabled).await,
+            Command::SetSessionName(set) => self.set_session_name(&set.name).await,
             Command::GetState => self.state(),
             Command::GetMessages => self.messages(),
-            Command::GetAvailableModels => self.available_models().await,
+            Command::GetAvailableModels => self.available_models(turn).await,
             Command::GetAvailableThinkingLevels => self.available_thinking_levels(),
             Command::GetSessionStats => self.session_stats(),
             Command::GetForkMessages => self.fork_messages(),
-            Command::GetEntries { since } => self.entries(since.as_deref()),
+            Command::GetEntries(get) => self.entries(get.since.as_deref()),
             Command::GetTree => self.tree(),
             Command::GetLastAssistantText => self.last_assistant_text(),
             Command::GetCommands => self.commands(),
@@ -147,18 +174,26 @@ impl<'a> Server<'a> {
         self.writer.closed().await;
     }
 
-    /// Aborts what is on; what the conversation still records is not told.
+    /// Aborts what is on, and lets nothing else begin. The end of it is told, as long as the client
+    /// goes on reading.
     pub(super) fn stop(&self) {
-        let live = self.live();
-        live.session.stop();
+        if self.stopping.is_cancelled() {
+            return;
+        }
+        self.stopping.cancel();
+        self.session().stop();
+        let (writer, silent) = (Arc::clone(&self.writer), self.silent.clone());
+        tokio::spawn(async move {
+            writer.stalled(LAST_WORDS).await;
+            silent.cancel();
+        });
     }
 
-    /// Kills what the conversation has started, and gives the reader a moment for what is written.
+    /// Kills what the conversations have started, and gives the reader a moment for what is written.
     pub(super) async fn end_at_once(&self) {
-        let recorder = Arc::clone(&self.live().recorder);
-        recorder.fall_silent();
+        self.silent.cancel();
         self.session().kill_processes();
-        recorder.flush().await;
+        flush_briefly(&self.writer).await;
     }
 
     /// The process ends.
@@ -173,9 +208,17 @@ impl<'a> Server<'a> {
     }
 }
 
+impl Live {
+    fn new(session: AgentSession, writer: &Arc<LineWriter>, silent: &CancellationToken) -> Self {
+        let recorder = Recorder::new(Arc::clone(writer), session.clone(), silent.clone());
+        let subscription = session.subscribe(Arc::new(recorder));
+        Self { session, subscription }
+    }
+}
+
 /// Whom an answer is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller<'a> {
-    pub id: Option<&'a Value>,
+    pub id: Option<&'a RawValue>,
     pub command: Option<&'a str>,
 }
