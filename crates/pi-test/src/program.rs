@@ -205,6 +205,11 @@ impl Running {
         kill_process(id.expect("the process runs"), signal).expect("the process takes a signal");
     }
 
+    /// Ends its input.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
     /// Stops listening to standard output.
     pub fn close_stdout(&mut self) {
         self.stdout = None;

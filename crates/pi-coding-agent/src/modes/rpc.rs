@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
 use super::recorder::LAST_WORDS;
@@ -80,9 +81,14 @@ pub(crate) async fn run(
                 is_open = false;
                 server.stop();
             }
-            // A client that does not read its answers is not listened to.
+            // A client that does not read its answers is not listened to...
             () = writer.room(), if is_open && writer.is_full() => {}
-            line = lines.recv(), if is_open && !is_full => match line {
+            // ...and once it says nothing more either, it is not waited for.
+            () = left(&lines.ended, &writer), if is_open && is_full => {
+                is_open = false;
+                server.stop();
+            }
+            line = lines.queue.recv(), if is_open && !is_full => match line {
                 Some(Ok(line)) => {
                     let mut command = Box::pin(server.serve(line));
                     // Commands stand in line in the order they came.
@@ -108,4 +114,10 @@ pub(crate) async fn run(
     }
     unread.context(ErrorKind::Internal, || "Cannot read the commands")?;
     Ok(stop.map_or(ExitCode::SUCCESS, |stop: Stop| ExitCode::from(stop.exit_code())))
+}
+
+/// Waits until the client has sent all it had and takes nothing of what it is told.
+async fn left(ended: &CancellationToken, writer: &LineWriter) {
+    ended.cancelled().await;
+    writer.stalled(LAST_WORDS).await;
 }

@@ -50,3 +50,41 @@ fn waiting(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::*;
+
+    #[test]
+    fn a_stream_that_does_not_block_is_waited_for() {
+        let (reader, writer) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        let sent: Vec<u8> = (0..1_000_000u32).map(|n| n.to_le_bytes()[0]).collect();
+        let written = sent.clone();
+        let write = std::thread::spawn(move || {
+            let mut rest = written.as_slice();
+            while !rest.is_empty() {
+                let output = writer.as_fd();
+                let count =
+                    waiting(output, PollFlags::OUT, || rustix::io::write(output, rest)).unwrap();
+                rest = &rest[count..];
+            }
+        });
+        let mut read = Vec::new();
+        let mut buffer = [0; 1000];
+        let input = reader.as_fd();
+        loop {
+            let count =
+                waiting(input, PollFlags::IN, || rustix::io::read(input, &mut buffer)).unwrap();
+            if count == 0 {
+                break;
+            }
+            read.extend_from_slice(&buffer[..count]);
+        }
+        write.join().unwrap();
+        assert!(read == sent);
+    }
+}

@@ -4,6 +4,7 @@ use pi_test::RpcClient;
 
 use crate::bed::Bed;
 
+mod impatient;
 mod limits;
 mod prompts;
 mod sessions;

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio_util::sync::CancellationToken;
 
 /// Longest line in bytes. A prompt with a dozen images fits.
 pub(super) const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -18,12 +19,25 @@ pub(super) enum Line {
     TooLong,
 }
 
-/// Reads on a thread of its own: reading from a terminal or a pipe cannot be given up. The end of
-/// the input closes the channel; an error is the last thing in it.
-pub(super) fn read(input: impl Read + Send + 'static) -> Receiver<io::Result<Line>> {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    std::thread::spawn(move || send_lines(io::BufReader::with_capacity(64 * 1024, input), &sender));
-    receiver
+/// The lines of an input.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Closed at the end of the input; an error is the last thing in it.
+    pub(super) queue: Receiver<io::Result<Line>>,
+    /// Cancelled at the end of the input, also while lines wait.
+    pub(super) ended: CancellationToken,
+}
+
+/// Reads on a thread of its own: reading from a terminal or a pipe cannot be given up.
+pub(super) fn read(input: impl Read + Send + 'static) -> Lines {
+    let (sender, queue) = mpsc::channel(WAITING);
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    std::thread::spawn(move || {
+        send_lines(io::BufReader::with_capacity(64 * 1024, input), &sender);
+        drop(guard);
+    });
+    Lines { queue, ended }
 }
 
 fn send_lines(mut input: impl BufRead, sender: &Sender<io::Result<Line>>) {
