@@ -17,5 +17,5 @@ pub use registry::{
 };
 pub use resolver::{
     ModelChoice, ModelDefaults, ModelError, ModelRequest, ScopedModel, SessionChoice, choose_model,
-    resolve_reference, resolve_scope,
+    resolve_reference, resolve_scope, suggestion,
 };
