@@ -10,7 +10,7 @@ pub(super) struct Group {
     pub(super) options: &'static [Opt],
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Opt {
     /// With its two dashes.
     pub(super) long: &'static str,

@@ -195,10 +195,7 @@ fn every_option_works_or_is_without_effect_or_refused_with_what_to_do_instead() 
                     assert!(*fate != Fate::NoEffect || without_themes(*given) == bare, "{words:?}");
                 }
                 Ok(Invocation::Version | Invocation::Tell(_)) => {
-                    assert_eq!(
-                        option,
-                        options::find(words[0]).or(options::find(words[1])).unwrap()
-                    );
+                    assert_eq!(*fate, Fate::Works, "{words:?}");
                 }
                 Err(error) => {
                     assert_eq!(*fate, Fate::Refused, "{words:?}: {error}");

@@ -109,6 +109,10 @@ fn completed(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn bash_completes_options_their_values_and_files() {
+    if Command::new("bash").arg("--version").output().is_err() {
+        eprintln!("left out: bash is not installed");
+        return;
+    }
     for (words, expected) in [
         (&["--mod"][..], &["--mode", "--model", "--models"][..]),
         (&["-nb"], &["-nbt"]),
