@@ -6,6 +6,18 @@ _pi_offer() {
     while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "$@" -- "$cur")
 }
 
+_pi_offer_at_files() {
+    local path tilde='~'
+    while IFS= read -r path; do
+        if [[ -d ${path/#\~\//$HOME/} ]]; then path+=/; fi
+        printf -v path %q "$path"
+        COMPREPLY+=("@${path/#\\~/$tilde}")
+    done < <(compgen -f -- "$cur")
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == */ ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}
+
 _pi() {
     COMPREPLY=()
     local cur=${COMP_WORDS[COMP_CWORD]} before=$((COMP_CWORD - 1)) word
@@ -13,13 +25,9 @@ _pi() {
         cur='' before=$COMP_CWORD
     fi
     local previous=${COMP_WORDS[before]}
-    if [[ $previous == @ ]]; then
-        _pi_offer -f
-        return
-    fi
-    if [[ $cur == @* ]]; then
+    if [[ $previous == @ || $cur == @* ]]; then
         cur=${cur#@}
-        _pi_offer -f -P @
+        _pi_offer_at_files
         return
     fi
     for word in "${COMP_WORDS[@]:1:before}"; do

@@ -21,13 +21,27 @@ pub(super) fn completions() -> String {
     TEMPLATE.replace("CASES\n", &cases).replace("OPTIONS", &spellings.join(" "))
 }
 
-/// Bash may split words at `=`, `@` and `:`, and then completes only what stands behind.
+/// Bash may split words at `=`, `@` and `:`. It completes what stands behind, but a `@` it splits off
+/// is replaced together with what follows. Names behind it are quoted here, as bash would quote the
+/// `@` too.
 const TEMPLATE: &str = r#"# bash completion for pi
 
 _pi_offer() {
     case $1 in -f|-d) compopt -o filenames 2>/dev/null ;; esac
     local line
     while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "$@" -- "$cur")
+}
+
+_pi_offer_at_files() {
+    local path tilde='~'
+    while IFS= read -r path; do
+        if [[ -d ${path/#\~\//$HOME/} ]]; then path+=/; fi
+        printf -v path %q "$path"
+        COMPREPLY+=("@${path/#\\~/$tilde}")
+    done < <(compgen -f -- "$cur")
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == */ ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
 }
 
 _pi() {
@@ -37,13 +51,9 @@ _pi() {
         cur='' before=$COMP_CWORD
     fi
     local previous=${COMP_WORDS[before]}
-    if [[ $previous == @ ]]; then
-        _pi_offer -f
-        return
-    fi
-    if [[ $cur == @* ]]; then
+    if [[ $previous == @ || $cur == @* ]]; then
         cur=${cur#@}
-        _pi_offer -f -P @
+        _pi_offer_at_files
         return
     fi
     for word in "${COMP_WORDS[@]:1:before}"; do

@@ -128,9 +128,10 @@ fn bash_completes_options_their_values_and_files() {
         (&["--session-dir", "n"], &["nested"]),
         (&["--model", "n"], &[]),
         (&["-p", "no"], &[]),
-        (&["@", "not"], &["not here.txt", "notes.md"]),
+        (&["@", "not"], &["@not\\ here.txt", "@notes.md"]),
         (&["@note"], &["@notes.md"]),
-        (&["x", "@"], &["completion", "nested", "not here.txt", "notes.md"]),
+        (&["x", "@"], &["@completion", "@nested/", "@not\\ here.txt", "@notes.md"]),
+        (&["x", "@", "ne"], &["@nested/"]),
         (&["--", "-n"], &[]),
         (&["--", "@note"], &["@notes.md"]),
     ] {
