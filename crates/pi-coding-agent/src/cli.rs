@@ -1,29 +1,34 @@
 //! The command line: from raw arguments to [`CliOptions`], the only form that travels inward.
 //!
-//! Owns: option names, their rules and the help text. Never: reads settings, opens a session or
-//! prints. Arguments go through three hands: [`tokens`] sorts them, [`args`] lets clap collect the
-//! options, and [`resolve`] checks how they fit together.
+//! Owns: option names, their rules, and what is made of them to be read: help, completions, manual
+//! page. Never: reads settings, opens a session or prints. [`options`] is the table of all there are;
+//! [`tokens`] sorts arguments by it, and [`resolve`] checks how they fit together.
+
+use std::ffi::OsString;
 
 use crate::error::{AppError, Warning};
+use crate::nearest;
 use crate::resources::ResourceFlags;
 use crate::tool_selection::ToolFlags;
 use crate::workspace::{ModelFlags, SessionFlags};
 
-mod args;
+mod given;
 mod not_yet;
+mod options;
+mod reference;
 mod resolve;
 mod tokens;
 
 pub(crate) mod input;
 
-/// What `--help` prints.
-pub(crate) const HELP: &str = include_str!("cli/help.txt");
+use tokens::Tokens;
 
 /// What the user asked pi to do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Invocation {
     Version,
-    Help,
+    /// Print this text: help, completions or the manual page.
+    Tell(String),
     Run(Box<CliOptions>),
 }
 
@@ -41,6 +46,8 @@ pub(crate) struct CliOptions {
     pub(crate) mode: Mode,
     /// `-p`: one run, then exit.
     pub(crate) print: bool,
+    /// `--verbose`: wins over the setting `quietStartup`.
+    pub(crate) verbose: bool,
     pub(crate) model: ModelFlags,
     /// Set: print the models, then exit.
     pub(crate) list_models: Option<ListModels>,
@@ -57,6 +64,8 @@ pub(crate) struct CliOptions {
     /// `--approve` or `--no-approve`, whichever came last.
     pub(crate) approve: Option<bool>,
     pub(crate) offline: bool,
+    /// Paths of `--theme`; nothing draws with them yet.
+    pub(crate) themes: Vec<String>,
     /// Paths of `@file` arguments, without the `@`.
     pub(crate) files: Vec<String>,
     pub(crate) messages: Vec<String>,
@@ -82,37 +91,73 @@ pub(crate) struct ListModels {
 /// Reads the command line, without the program's name.
 ///
 /// # Errors
-/// An option lacks its value, has a wrong one, contradicts another, or belongs to a feature this
-/// build does not have. Unknown options are not among them: extensions may own some, so they are
-/// refused later by [`CliOptions::reject_unknown`].
-pub(crate) fn parse(arguments: &[String], terminals: Terminals) -> Result<Invocation, AppError> {
-    if let [only] = arguments {
-        match only.as_str() {
-            "-v" | "--version" => return Ok(Invocation::Version),
-            "-h" | "--help" => return Ok(Invocation::Help),
-            _ => {}
-        }
+/// An argument is no text, or an option lacks its value, has a wrong one, contradicts another, or
+/// belongs to a feature this build does not have. Unknown options are not among them: extensions may
+/// own some, so they are refused later by [`CliOptions::reject_unknown`].
+pub(crate) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+    terminals: Terminals,
+) -> Result<Invocation, AppError> {
+    let arguments = texts(arguments)?;
+    not_yet::refuse_command(&arguments)?;
+    let tokens = tokens::sort(&arguments)?;
+    if let Some(answer) = answer(&tokens)? {
+        return Ok(answer);
     }
-    not_yet::refuse_command(arguments)?;
-    let tokens = tokens::sort(arguments)?;
-    if tokens.version {
-        return Ok(Invocation::Version);
+    let mut options = resolve::resolve(tokens, terminals)?;
+    options.warnings.extend(not_yet::warn_of_misspelt_command(&arguments));
+    Ok(Invocation::Run(Box::new(options)))
+}
+
+/// What can be said without a run.
+fn answer(tokens: &Tokens) -> Result<Option<Invocation>, AppError> {
+    let given = &tokens.given;
+    if given.has("--version") {
+        return Ok(Some(Invocation::Version));
     }
-    if tokens.help {
-        return Ok(Invocation::Help);
+    if given.has("--help") {
+        return Ok(Some(Invocation::Tell(reference::help())));
     }
-    Ok(Invocation::Run(Box::new(resolve::resolve(tokens, terminals)?)))
+    if given.has("--man-page") {
+        return Ok(Some(Invocation::Tell(reference::man_page())));
+    }
+    let shell = resolve::one_of(given, "--completions", "shell")?;
+    Ok(shell.and_then(reference::completions).map(Invocation::Tell))
+}
+
+/// Sessions and requests hold text, so nothing else can go into them.
+fn texts(arguments: impl IntoIterator<Item = OsString>) -> Result<Vec<String>, AppError> {
+    let text = |(index, argument): (usize, OsString)| {
+        // Not quoted: it may be a key.
+        argument.into_string().ok().ok_or_else(|| {
+            AppError::user(format!("Argument {} is not valid UTF-8", index + 1))
+                .with_hint("Rename the file it names, or convert the text to UTF-8.")
+        })
+    };
+    arguments.into_iter().enumerate().map(text).collect()
 }
 
 impl CliOptions {
     /// # Errors
     /// Some option is nobody's. To be called when settings and extensions are known.
     pub(crate) fn reject_unknown(&self) -> Result<(), AppError> {
-        match self.unknown.first() {
-            Some(option) => Err(AppError::user(format!("Unknown option: {option}"))),
-            None => Ok(()),
-        }
+        let Some(word) = self.unknown.first() else { return Ok(()) };
+        let error = AppError::user(format!("Unknown option: {word}"));
+        Err(error.with_optional_hint(unbundled(word).or_else(|| near(word))))
     }
+}
+
+fn near(word: &str) -> Option<String> {
+    let offered = options::all().filter(|option| !option.is_missing());
+    nearest::did_you_mean(&nearest::words(word, offered.flat_map(options::Opt::spellings)))
+}
+
+/// What to write for several short options in one word.
+fn unbundled(word: &str) -> Option<String> {
+    let letters = word.strip_prefix('-').filter(|letters| letters.chars().count() > 1)?;
+    let apart: Vec<String> = letters.chars().map(|letter| format!("-{letter}")).collect();
+    let all_known = apart.iter().all(|short| options::find(short).is_some());
+    all_known.then(|| format!("Short options stand apart: {}", apart.join(" ")))
 }
 
 #[cfg(test)]

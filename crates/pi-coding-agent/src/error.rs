@@ -43,8 +43,13 @@ impl AppError {
     }
 
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.with_optional_hint(Some(hint.into()))
+    }
+
+    #[must_use]
+    pub fn with_optional_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint;
         self
     }
 

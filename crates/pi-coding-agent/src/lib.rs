@@ -15,6 +15,7 @@ pub mod env;
 pub mod error;
 pub mod models;
 mod modes;
+mod nearest;
 mod paths;
 pub mod resources;
 mod search;
@@ -48,12 +49,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, AppError> {
-    let arguments: Vec<String> =
-        arguments.into_iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let terminals = modes::terminals();
-    match cli::parse(&arguments, terminals)? {
+    match cli::parse(arguments, terminals)? {
         Invocation::Version => modes::say(&format!("{VERSION}\n"))?,
-        Invocation::Help => modes::say(cli::HELP)?,
+        Invocation::Tell(text) => modes::say(&text)?,
         Invocation::Run(options) => return serve(*options, terminals),
     }
     Ok(ExitCode::SUCCESS)

@@ -18,5 +18,5 @@ pub use registry::{
 pub(crate) use resolver::NO_MODELS_HINT;
 pub use resolver::{
     ModelChoice, ModelDefaults, ModelError, ModelRequest, ScopedModel, SessionChoice, choose_model,
-    resolve_reference, resolve_scope,
+    resolve_reference, resolve_scope, suggestion,
 };

@@ -35,6 +35,7 @@ pub(crate) fn workspace(options: &CliOptions, env: Env) -> Result<Workspace, App
     };
     let workspace = Workspace::new(workspace_options, dir);
     workspace.warnings().extend(options.warnings.iter().cloned());
+    workspace.warnings().extend(missing_themes(options, workspace.options()));
     workspace.warnings().extend(demo.as_deref().map(demo_notice));
     Ok(workspace)
 }
@@ -77,6 +78,13 @@ fn current_directory() -> Result<PathBuf, AppError> {
         .with_hint("Rename it, or run pi in another directory."));
     }
     Ok(cwd)
+}
+
+/// A theme changes nothing but a screen, so a run does without one that is not there.
+fn missing_themes(options: &CliOptions, workspace: &WorkspaceOptions) -> Vec<Warning> {
+    let path = |theme: &String| workspace.env.resolve_path(&workspace.launch_dir, theme);
+    let missing = options.themes.iter().map(path).filter(|path| !path.exists());
+    missing.map(|path| Warning::new(format!("Theme not found: {}", path.display()))).collect()
 }
 
 /// The demo begins in a project of its own: its script may not run in anybody else's.

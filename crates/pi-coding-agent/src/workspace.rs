@@ -61,7 +61,7 @@ use pi_ai::{Identity, Model, SimpleStreamOptions, StreamOptions};
 use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::models::{
     ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, NO_MODELS_HINT,
-    SessionChoice, ShellCommands, choose_model,
+    SessionChoice, ShellCommands, choose_model, suggestion,
 };
 use crate::resources::Library;
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
@@ -417,10 +417,11 @@ impl Workspace {
             }
             choice => choice.map_err(|error| {
                 let text = error.to_string();
+                let hint = suggestion(self.models(), &error);
                 if let ModelError::NoModel { warnings } = error {
                     self.warnings().extend(warnings.into_iter().map(Warning::new));
                 }
-                AppError::user(text)
+                AppError::user(text).with_optional_hint(hint)
             }),
         }
     }

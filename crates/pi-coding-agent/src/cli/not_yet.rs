@@ -1,31 +1,54 @@
 //! What the command line of pi has and this build does not: refused by name, never ignored.
 //!
-//! Owns: the list of missing options and commands. Never: knows how the others work. An option
-//! leaves this list for [`super::args`] when its feature arrives.
+//! Owns: the words of a refusal, and the missing commands. Missing options are marked in
+//! [`super::options`].
 
-use crate::error::AppError;
+use super::options::{Opt, Standing};
+use crate::error::{AppError, Warning};
+use crate::nearest;
 
-/// Options of features that are missing. The value each of them takes does not matter.
-const OPTIONS: [&str; 6] =
-    ["--export", "--extension", "--resume", "--theme", "--tui-mode", "--use-theme"];
-
-/// Options that ask for the absence of something absent.
-const ALREADY_SO: [&str; 4] = ["--no-extensions", "--no-mcp", "--no-themes", "--verbose"];
-
-const COMMANDS: [&str; 8] =
-    ["auth", "config", "install", "list", "mcp", "remove", "uninstall", "update"];
-
-/// Whether the long option `name` belongs to a missing feature.
-pub(super) fn is_missing(name: &str) -> bool {
-    OPTIONS.contains(&name)
+/// A command that is missing, and what to do without it.
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    pub(super) instead: &'static str,
 }
 
-/// Whether the long option `name` can be dropped, because what it switches off is not there.
-pub(super) fn is_already_so(name: &str) -> bool {
-    ALREADY_SO.contains(&name)
+const CLONE: &str = "Clone the package yourself; its AGENTS.md or prompts can be given with @path or \
+                     --append-system-prompt.";
+const BY_HAND: &str =
+    "Nothing is installed by this build. Edit the setting `packages` in settings.json.";
+const KEYS: &str = "Give a key with the provider's variable (such as ANTHROPIC_API_KEY), with \
+                    --api-key, or in auth.json or models.json; `pi --list-models` shows which models \
+                    have one.";
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command { name: "install", instead: CLONE },
+    Command { name: "remove", instead: BY_HAND },
+    Command { name: "uninstall", instead: BY_HAND },
+    Command {
+        name: "update",
+        instead: "Update pi the way it was installed, such as with cargo install.",
+    },
+    Command { name: "list", instead: BY_HAND },
+    Command { name: "config", instead: "Edit settings.json in the agent directory." },
+    Command { name: "auth", instead: KEYS },
+    Command {
+        name: "mcp",
+        instead: "Let the model use the program behind the server through `bash`. Servers named in \
+                  the configuration are passed over.",
+    },
+];
+
+/// The refusal of a missing option, spelled `name`.
+pub(super) fn refuse_option(option: &Opt, name: &str) -> AppError {
+    let error = refuse(&format!("the option {name}"));
+    match option.standing {
+        Standing::Missing { instead } => error.with_hint(instead),
+        Standing::Works | Standing::NoEffect => error,
+    }
 }
 
-/// The refusal of something the user spelled `what`.
+/// The refusal of something the user would call `what`.
 pub(super) fn refuse(what: &str) -> AppError {
     AppError::user(format!("This build of pi does not have {what} yet"))
 }
@@ -33,11 +56,22 @@ pub(super) fn refuse(what: &str) -> AppError {
 /// # Errors
 /// The first argument names a command of pi.
 pub(super) fn refuse_command(arguments: &[String]) -> Result<(), AppError> {
-    match arguments.first() {
-        Some(first) if COMMANDS.contains(&first.as_str()) => {
-            Err(refuse(&format!("the command `pi {first}`"))
-                .with_hint(format!("To send the word as a message: pi -p -- {first}")))
-        }
-        _ => Ok(()),
+    let Some(first) = arguments.first() else { return Ok(()) };
+    match COMMANDS.iter().find(|command| command.name == first) {
+        Some(Command { name, instead }) => Err(refuse(&format!("the command `pi {name}`"))
+            .with_hint(format!("{instead}\nTo send the word as a message: pi -p -- {name}"))),
+        None => Ok(()),
     }
+}
+
+/// A first argument that is nearly a command is a message all the same, but hardly meant as one.
+pub(super) fn warn_of_misspelt_command(arguments: &[String]) -> Option<Warning> {
+    let first = arguments.first()?;
+    let names = COMMANDS.iter().map(|command| command.name);
+    // "updates" is a word of its own, and so are most short ones that are like another.
+    if first.len() < 5 || names.clone().any(|name| first.starts_with(name)) {
+        return None;
+    }
+    let name = nearest::words(first, names).into_iter().next()?;
+    Some(Warning::new(format!("\"{first}\" is sent as a message. Did you mean `pi {name}`?")))
 }

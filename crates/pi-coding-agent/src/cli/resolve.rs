@@ -2,15 +2,16 @@
 //!
 //! Owns: values, defaults and contradictions. Never: touches the disk.
 
-use clap::Parser;
 use pi_agent::session::check_session_id;
 use pi_ai::ThinkingLevel;
 use pi_ai::auth::Secret;
 
-use super::args::RawArgs;
+use super::given::Given;
+use super::options::{self, Opt, ValueKind};
 use super::tokens::Tokens;
 use super::{CliOptions, ListModels, Mode, Terminals, not_yet};
 use crate::error::{AppError, Warning};
+use crate::nearest;
 use crate::resources::ResourceFlags;
 use crate::tool_selection::{ToolBase, ToolFlags, ToolList, split_list};
 use crate::workspace::{ModelFlags, SessionFlags, SessionSource};
@@ -18,41 +19,50 @@ use crate::workspace::{ModelFlags, SessionFlags, SessionSource};
 /// # Errors
 /// See [`super::parse`].
 pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions, AppError> {
-    let Tokens { options, files, mut messages, unknown, missing, help: _, version: _ } = tokens;
-    let raw = RawArgs::try_parse_from(options).map_err(|error| {
-        let text = error.to_string();
-        AppError::user(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
-    })?;
-    if let Some(option) = missing.first() {
-        return Err(not_yet::refuse(&format!("the option {option}")));
+    let Tokens { given, files, mut messages, unknown, missing } = tokens;
+    if let Some((option, name)) = missing {
+        return Err(not_yet::refuse_option(option, &name));
     }
     messages.retain(|message| !message.is_empty());
 
-    let mode = mode(raw.mode.as_deref(), raw.print, terminals)?;
-    let list_models = raw.list_models.clone().map(|search| ListModels { search });
+    let print = given.has("--print");
+    let mode = mode(one_of(&given, "--mode", "mode")?, print, terminals);
+    one_of(&given, "--tui-mode", "TUI mode")?;
+    let list_models = given
+        .has("--list-models")
+        .then(|| ListModels { search: given.value("--list-models").map(str::to_owned) });
     // Listing models needs no screen.
     if list_models.is_none() {
         refuse_missing_mode(mode, &files)?;
     }
 
     let mut warnings = Vec::new();
+    if mode == Mode::Rpc && !messages.is_empty() {
+        let text = "Messages on the command line are ignored in RPC mode; send them with `prompt`";
+        warnings.push(Warning::new(text));
+    }
     Ok(CliOptions {
         mode,
-        print: raw.print,
-        model: model_choice(&raw, &mut warnings)?,
+        print,
+        verbose: given.has("--verbose"),
+        model: model_choice(&given, &mut warnings)?,
         list_models,
-        session: session_choice(&raw)?,
-        tools: tool_flags(&raw)?,
-        context_files: !raw.no_context_files,
-        skills: ResourceFlags { paths: raw.skill, only_these: raw.no_skills },
-        prompt_templates: ResourceFlags {
-            paths: raw.prompt_template,
-            only_these: raw.no_prompt_templates,
+        session: session_choice(&given)?,
+        tools: tool_flags(&given)?,
+        context_files: !given.has("--no-context-files"),
+        skills: ResourceFlags {
+            paths: given.values("--skill"),
+            only_these: given.has("--no-skills"),
         },
-        approve: raw.approve.then_some(true).or(raw.no_approve.then_some(false)),
-        offline: raw.offline,
-        system_prompt: raw.system_prompt,
-        append_system_prompt: raw.append_system_prompt,
+        prompt_templates: ResourceFlags {
+            paths: given.values("--prompt-template"),
+            only_these: given.has("--no-prompt-templates"),
+        },
+        approve: given.either("--approve", "--no-approve"),
+        offline: given.has("--offline"),
+        system_prompt: given.value("--system-prompt").map(str::to_owned),
+        append_system_prompt: given.values("--append-system-prompt"),
+        themes: given.values("--theme"),
         files,
         messages,
         warnings,
@@ -60,17 +70,12 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
     })
 }
 
-fn mode(value: Option<&str>, print: bool, terminals: Terminals) -> Result<Mode, AppError> {
+fn mode(value: Option<&str>, print: bool, terminals: Terminals) -> Mode {
     match value {
-        Some("json") => Ok(Mode::Json),
-        Some("rpc") => Ok(Mode::Rpc),
-        None | Some("text") if !print && terminals.stdin && terminals.stdout => {
-            Ok(Mode::Interactive)
-        }
-        None | Some("text") => Ok(Mode::Print),
-        Some(other) => {
-            Err(AppError::user(format!("Invalid mode \"{other}\". Valid values: text, json, rpc")))
-        }
+        Some("json") => Mode::Json,
+        Some("rpc") => Mode::Rpc,
+        _ if !print && terminals.stdin && terminals.stdout => Mode::Interactive,
+        _ => Mode::Print,
     }
 }
 
@@ -86,72 +91,90 @@ fn refuse_missing_mode(mode: Mode, files: &[String]) -> Result<(), AppError> {
     }
 }
 
-fn model_choice(raw: &RawArgs, warnings: &mut Vec<Warning>) -> Result<ModelFlags, AppError> {
-    if let (Some(provider), None) = (&raw.provider, &raw.model) {
+fn model_choice(given: &Given, warnings: &mut Vec<Warning>) -> Result<ModelFlags, AppError> {
+    if let Some(provider) = given.value("--provider")
+        && !given.has("--model")
+    {
         return Err(AppError::user("--provider works only together with --model")
             .with_hint(format!("For example: pi --provider {provider} --model <pattern>")));
     }
-    if raw.api_key.is_some() && raw.model.is_none() && raw.models.is_none() {
+    if given.has("--api-key") && !given.has("--model") && !given.has("--models") {
         return Err(AppError::user("--api-key works only together with --model or --models"));
     }
+    let owned = |long| given.value(long).map(str::to_owned);
     Ok(ModelFlags {
-        provider: raw.provider.clone(),
-        pattern: raw.model.clone(),
-        api_key: raw.api_key.clone().map(Secret::new),
-        thinking: raw.thinking.as_deref().and_then(|level| thinking_level(level, warnings)),
-        scope: raw.models.as_deref().map(split_list),
+        provider: owned("--provider"),
+        pattern: owned("--model"),
+        api_key: owned("--api-key").map(Secret::new),
+        thinking: thinking_level(given, warnings),
+        scope: given.value("--models").map(split_list),
         may_be_missing: false,
     })
 }
 
 /// A wrong level does not stop the run.
-fn thinking_level(text: &str, warnings: &mut Vec<Warning>) -> Option<ThinkingLevel> {
-    let level = text.parse().ok();
-    if level.is_none() {
-        let valid = ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ");
-        warnings.push(Warning(format!("Invalid thinking level \"{text}\". Valid values: {valid}")));
+fn thinking_level(given: &Given, warnings: &mut Vec<Warning>) -> Option<ThinkingLevel> {
+    match one_of(given, "--thinking", "thinking level") {
+        Ok(level) => level?.parse().ok(),
+        Err(AppError { message, hint, .. }) => {
+            let lines: Vec<String> = [message].into_iter().chain(hint).collect();
+            warnings.push(Warning(lines.join("\n")));
+            None
+        }
     }
-    level
 }
 
-fn session_choice(raw: &RawArgs) -> Result<SessionFlags, AppError> {
-    let source = session_source(raw)?;
-    let name = raw.name.as_deref().map(str::trim);
+/// The value of an option whose valid ones are in the table; the error calls it `what`.
+pub(super) fn one_of<'a>(
+    given: &'a Given,
+    long: &str,
+    what: &str,
+) -> Result<Option<&'a str>, AppError> {
+    let kind = options::find(long).and_then(Opt::value_of).map(|value| value.kind);
+    let (Some(text), Some(ValueKind::OneOf(valid))) = (given.value(long), kind) else {
+        return Ok(None);
+    };
+    if valid.contains(&text) {
+        return Ok(Some(text));
+    }
+    let message = format!("Invalid {what} \"{text}\". Valid values: {}", valid.join(", "));
+    let near = nearest::words(text, valid.iter().copied());
+    Err(AppError::user(message).with_optional_hint(nearest::did_you_mean(&near)))
+}
+
+fn session_choice(given: &Given) -> Result<SessionFlags, AppError> {
+    let source = session_source(given)?;
+    let name = given.value("--name").map(str::trim);
     if name.is_some_and(str::is_empty) {
         return Err(AppError::user("--name requires a non-empty value"));
     }
     Ok(SessionFlags {
         source,
-        in_memory: raw.no_session,
-        directory: raw.session_dir.clone(),
+        in_memory: given.has("--no-session"),
+        directory: given.value("--session-dir").map(str::to_owned),
         name: name.map(str::to_owned),
     })
 }
 
-fn session_source(raw: &RawArgs) -> Result<SessionSource, AppError> {
-    let refuse = |option: &str, other: &str| {
+fn session_source(given: &Given) -> Result<SessionSource, AppError> {
+    let refuse_beside = |option: &str, others: &[&str]| {
+        let Some(other) = others.iter().find(|other| given.has(other)) else { return Ok(()) };
         Err(AppError::user(format!("{option} cannot be combined with {other}")))
     };
-    if let Some(source) = &raw.fork {
-        let others = [
-            (raw.session.is_some(), "--session"),
-            (raw.newest, "--continue"),
-            (raw.no_session, "--no-session"),
-        ];
-        if let Some((_, other)) = others.into_iter().find(|(is_given, _)| *is_given) {
-            return refuse("--fork", other);
-        }
-        let id = raw.session_id.as_deref().map(checked_id).transpose()?;
-        return Ok(SessionSource::Fork { source: source.clone(), id });
+    let id = || given.value("--session-id").map(checked_id).transpose();
+    if let Some(source) = given.value("--fork") {
+        refuse_beside("--fork", &["--session", "--continue", "--no-session"])?;
+        return Ok(SessionSource::Fork { source: source.to_owned(), id: id()? });
     }
-    match (&raw.session_id, &raw.session) {
-        (Some(_), Some(_)) => refuse("--session-id", "--session"),
-        (Some(_), None) if raw.newest => refuse("--session-id", "--continue"),
-        (Some(id), None) => Ok(SessionSource::Exact(checked_id(id)?)),
-        (None, Some(session)) => Ok(SessionSource::Find(session.clone())),
-        (None, None) if raw.newest => Ok(SessionSource::Newest),
-        (None, None) => Ok(SessionSource::New),
+    if given.has("--session-id") {
+        refuse_beside("--session-id", &["--session", "--continue"])?;
     }
+    Ok(match (id()?, given.value("--session")) {
+        (Some(id), _) => SessionSource::Exact(id),
+        (None, Some(session)) => SessionSource::Find(session.to_owned()),
+        (None, None) if given.has("--continue") => SessionSource::Newest,
+        (None, None) => SessionSource::New,
+    })
 }
 
 fn checked_id(id: &str) -> Result<String, AppError> {
@@ -163,15 +186,15 @@ fn checked_id(id: &str) -> Result<String, AppError> {
     ))
 }
 
-fn tool_flags(raw: &RawArgs) -> Result<ToolFlags, AppError> {
-    let base = if raw.no_tools {
+fn tool_flags(given: &Given) -> Result<ToolFlags, AppError> {
+    let base = if given.has("--no-tools") {
         ToolBase::Nothing
-    } else if raw.no_builtin_tools {
+    } else if given.has("--no-builtin-tools") {
         ToolBase::NoBuiltin
     } else {
         ToolBase::Defaults
     };
-    let list = raw.tools.as_deref().map(|text| ToolList::parse("--tools", text)).transpose()?;
-    let exclude = raw.exclude_tools.as_deref().map(split_list).unwrap_or_default();
+    let list = given.value("--tools").map(|text| ToolList::parse("--tools", text)).transpose()?;
+    let exclude = given.value("--exclude-tools").map(split_list).unwrap_or_default();
     Ok(ToolFlags { base, list, exclude })
 }

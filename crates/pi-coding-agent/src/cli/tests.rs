@@ -1,6 +1,7 @@
 use pi_ai::ThinkingLevel;
 use pi_ai::auth::Secret;
 
+use super::options::{Opt, Standing};
 use super::*;
 use crate::tool_selection::{ToolBase, ToolList};
 use crate::workspace::SessionSource;
@@ -9,8 +10,7 @@ const PIPES: Terminals = Terminals { stdin: false, stdout: false, stderr: false 
 const TERMINAL: Terminals = Terminals { stdin: true, stdout: true, stderr: true };
 
 fn parse_words(words: &[&str], terminals: Terminals) -> Result<Invocation, AppError> {
-    let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    parse(&arguments, terminals)
+    parse(words.iter().map(OsString::from), terminals)
 }
 
 fn options(words: &[&str]) -> CliOptions {
@@ -72,6 +72,13 @@ fn errors_name_what_is_wrong() {
         (&["--name", " ", "x"], "--name requires a non-empty value"),
         (&["--model"], "--model requires a value"),
         (&["--print=x"], "--print takes no value"),
+        (&["-p=x"], "Unknown option: -p=x"),
+        (&["--no-themes=x"], "--no-themes takes no value"),
+        (&["--mode"], "--mode requires text, json, or rpc"),
+        (&["--tui-mode"], "--tui-mode requires regular or fullscreen"),
+        (&["--tui-mode", "odd"], "Invalid TUI mode \"odd\". Valid values: regular, fullscreen"),
+        (&["--theme"], "--theme requires a value"),
+        (&["--completions", "tcsh"], "Invalid shell \"tcsh\". Valid values: bash, zsh, fish"),
         (&["--provider", "p", "x"], "--provider works only together with --model"),
         (&["--api-key", "k", "x"], "--api-key works only together with --model or --models"),
         (&["--session-id", "a b"], "Invalid session id \"a b\""),
@@ -97,30 +104,214 @@ fn errors_name_what_is_wrong() {
     }
 }
 
+/// What becomes of an option.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Works,
+    NoEffect,
+    Refused,
+}
+
+/// Every option of the TypeScript pi 1.6 and of this one: what it is written with, and its fate.
+const FATES: &[(&[&str], Fate)] = &[
+    (&["--provider", "p", "--model", "m"], Fate::Works),
+    (&["--model", "m"], Fate::Works),
+    (&["--api-key", "k", "--model", "m"], Fate::Works),
+    (&["--thinking", "high"], Fate::Works),
+    (&["--models", "a,b"], Fate::Works),
+    (&["--list-models", "m"], Fate::Works),
+    (&["--system-prompt", "s"], Fate::Works),
+    (&["--append-system-prompt", "s"], Fate::Works),
+    (&["--mode", "json"], Fate::Works),
+    (&["--print"], Fate::Works),
+    (&["-p"], Fate::Works),
+    (&["--continue"], Fate::Works),
+    (&["-c"], Fate::Works),
+    (&["--resume"], Fate::Refused),
+    (&["-r"], Fate::Refused),
+    (&["--session", "s"], Fate::Works),
+    (&["--session-id", "s"], Fate::Works),
+    (&["--fork", "s"], Fate::Works),
+    (&["--session-dir", "d"], Fate::Works),
+    (&["--no-session"], Fate::Works),
+    (&["--name", "n"], Fate::Works),
+    (&["-n", "n"], Fate::Works),
+    (&["--tools", "read"], Fate::Works),
+    (&["-t", "+codemode"], Fate::Works),
+    (&["--exclude-tools", "tool_search"], Fate::Works),
+    (&["-xt", "bash"], Fate::Works),
+    (&["--no-tools"], Fate::Works),
+    (&["-nt"], Fate::Works),
+    (&["--no-builtin-tools"], Fate::Works),
+    (&["-nbt"], Fate::Works),
+    (&["--extension", "e"], Fate::Refused),
+    (&["-e", "builtin:mcp"], Fate::Refused),
+    (&["--no-extensions"], Fate::NoEffect),
+    (&["-ne"], Fate::NoEffect),
+    (&["--no-mcp"], Fate::NoEffect),
+    (&["--skill", "s"], Fate::Works),
+    (&["--no-skills"], Fate::Works),
+    (&["-ns"], Fate::Works),
+    (&["--prompt-template", "t"], Fate::Works),
+    (&["--no-prompt-templates"], Fate::Works),
+    (&["-np"], Fate::Works),
+    (&["--theme", "t"], Fate::NoEffect),
+    (&["--no-themes"], Fate::NoEffect),
+    (&["--use-theme", "light/dark"], Fate::NoEffect),
+    (&["--no-context-files"], Fate::Works),
+    (&["-nc"], Fate::Works),
+    (&["--export", "s"], Fate::Refused),
+    (&["--tui-mode", "regular"], Fate::NoEffect),
+    (&["--verbose"], Fate::Works),
+    (&["--approve"], Fate::Works),
+    (&["-a"], Fate::Works),
+    (&["--no-approve"], Fate::Works),
+    (&["-na"], Fate::Works),
+    (&["--offline"], Fate::Works),
+    (&["--help"], Fate::Works),
+    (&["-h"], Fate::Works),
+    (&["--version"], Fate::Works),
+    (&["-v"], Fate::Works),
+    (&["--completions", "bash"], Fate::Works),
+    (&["--man-page"], Fate::Works),
+];
+
 #[test]
-fn missing_features_are_refused_by_name() {
-    for option in
-        ["-e", "--extension", "--theme", "--use-theme", "--tui-mode", "--export", "-r", "--resume"]
-    {
-        let text = format!("This build of pi does not have the option {option} yet");
-        assert_eq!(error(&[option, "x"]), text);
-        assert_eq!(error(&["x", option]), text);
+fn every_option_works_or_is_without_effect_or_refused_with_what_to_do_instead() {
+    for (words, fate) in FATES {
+        let option = options::find(words[0]).unwrap();
+        let standing = match option.standing {
+            Standing::Works => Fate::Works,
+            Standing::NoEffect => Fate::NoEffect,
+            Standing::Missing { .. } => Fate::Refused,
+        };
+        assert_eq!(standing, *fate, "{words:?}");
+        for words in [[words, &["x"][..]].concat(), [&["x"][..], words].concat()] {
+            match parse_words(&words, PIPES) {
+                Ok(Invocation::Run(given)) => {
+                    given.reject_unknown().unwrap();
+                    assert_eq!(given.messages, ["x"], "{words:?}");
+                    let bare = options(&["x"]);
+                    assert!(*fate != Fate::NoEffect || without_themes(*given) == bare, "{words:?}");
+                }
+                Ok(Invocation::Version | Invocation::Tell(_)) => {
+                    assert_eq!(*fate, Fate::Works, "{words:?}");
+                }
+                Err(error) => {
+                    assert_eq!(*fate, Fate::Refused, "{words:?}: {error}");
+                    let name = words.iter().find(|word| word.starts_with('-')).unwrap();
+                    let message = format!("This build of pi does not have the option {name} yet");
+                    assert_eq!(error.message, message);
+                    assert!(error.hint.is_some_and(|hint| hint.ends_with('.')), "{words:?}");
+                }
+            }
+        }
     }
+    let listed = |word: &str| FATES.iter().any(|(words, _)| words[0] == word);
+    let missing: Vec<&str> =
+        options::all().flat_map(Opt::spellings).filter(|spelling| !listed(spelling)).collect();
+    assert_eq!(missing, [""; 0], "the list above is complete");
+}
+
+fn without_themes(options: CliOptions) -> CliOptions {
+    CliOptions { themes: Vec::new(), ..options }
+}
+
+#[test]
+fn commands_are_refused_with_what_to_do_instead() {
     for command in ["install", "remove", "uninstall", "update", "list", "config", "auth", "mcp"] {
-        let text = format!("This build of pi does not have the command `pi {command}` yet");
-        assert_eq!(error(&[command]), text);
+        for words in [&[command][..], &[command, "x"], &[command, "--help"]] {
+            let error = parse_words(words, PIPES).unwrap_err();
+            let text = format!("This build of pi does not have the command `pi {command}` yet");
+            assert_eq!(error.message, text);
+            let hint = error.hint.unwrap();
+            assert!(
+                hint.ends_with(&format!("\nTo send the word as a message: pi -p -- {command}"))
+            );
+        }
     }
-    assert_eq!(options(&["--mode", "rpc"]).mode, Mode::Rpc);
+    let install = parse_words(&["install", "npm:x"], PIPES).unwrap_err();
+    assert!(install.hint.unwrap().starts_with("Clone the package yourself"));
+}
+
+#[test]
+fn a_word_that_only_looks_like_a_command_is_a_message() {
+    for (words, warning) in [
+        (&["isntall", "x"][..], Some("`pi install`")),
+        (&["confg"], Some("`pi config`")),
+        (&["Hello", "list"], None),
+        (&["-p", "list"], None),
+        (&["--", "list"], None),
+        (&["lists"], None),
+        (&["updates"], None),
+        (&["unistall"], Some("`pi uninstall`")),
+        (&["last"], None),
+        (&["list the files"], None),
+        (&["installation fails, why?"], None),
+        (&["acp"], None),
+        (&["/bug"], None),
+        (&["/llama", "/login"], None),
+    ] {
+        let options = options(words);
+        let told: Vec<String> = options.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), usize::from(warning.is_some()), "{words:?}: {told:?}");
+        assert!(warning.is_none_or(|name| told[0].contains(name)), "{told:?}");
+        let messages = words.iter().filter(|word| !word.starts_with('-')).copied();
+        assert_eq!(options.messages, messages.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_was_nearly_right_is_offered() {
+    for (words, hint) in [
+        (&["--modle", "m"][..], Some("Did you mean --mode or --model?")),
+        (&["--no-tool"], Some("Did you mean --no-tools?")),
+        (&["--prnt"], Some("Did you mean --print?")),
+        (&["-verbose"], Some("Did you mean --verbose?")),
+        (&["--append"], Some("Did you mean --append-system-prompt?")),
+        (&["-pc"], Some("Short options stand apart: -p -c")),
+        (&["--bogus-option"], None),
+        (&["-Z"], None),
+        (&["-5"], None),
+        (&["-"], None),
+        (&["--resum"], None),
+        (&["--mode", "jsno"], Some("Did you mean json?")),
+        (&["--mode", "bogus"], None),
+        (&["--tui-mode", "fulscreen"], Some("Did you mean fullscreen?")),
+        (&["--completions", "fihs"], Some("Did you mean fish?")),
+    ] {
+        let error = match parse_words(words, PIPES) {
+            Ok(Invocation::Run(options)) => options.reject_unknown().unwrap_err(),
+            Ok(other) => panic!("{words:?}: {other:?}"),
+            Err(error) => error,
+        };
+        assert_eq!(error.hint.as_deref(), hint, "{words:?}");
+    }
+    let [warning] = &options(&["--thinking", "hihg"]).warnings[..] else { panic!() };
+    assert!(warning.0.ends_with("max\nDid you mean high?"), "{warning}");
+}
+
+#[test]
+fn the_interactive_mode_is_refused() {
     let interactive = parse_words(&["x"], TERMINAL).unwrap_err();
     assert_eq!(interactive.message, "This build of pi does not have the interactive mode yet");
 }
 
 #[test]
-fn switches_for_absent_things_are_accepted() {
-    let words = ["-ne", "-ns", "-np", "--no-themes", "--no-mcp", "--verbose", "x"];
-    let options = options(&words);
-    options.reject_unknown().unwrap();
-    assert_eq!(options.messages, ["x"]);
+fn arguments_that_are_no_text_are_refused_unquoted() {
+    use std::os::unix::ffi::OsStringExt;
+    let arguments = ["-p".into(), OsString::from_vec(b"@a\xff".to_vec())];
+    let error = parse(arguments, PIPES).unwrap_err();
+    assert_eq!(error.message, "Argument 2 is not valid UTF-8");
+}
+
+#[test]
+fn messages_are_told_to_be_ignored_in_rpc_mode() {
+    let options = options(&["--mode", "rpc", "x"]);
+    assert_eq!(options.mode, Mode::Rpc);
+    let [warning] = &options.warnings[..] else { panic!("{:?}", options.warnings) };
+    assert!(warning.0.starts_with("Messages on the command line are ignored in RPC mode"));
+    assert_eq!(self::options(&["--mode", "rpc"]).warnings, []);
 }
 
 #[test]
@@ -149,8 +340,14 @@ fn help_and_version_answer_wherever_they_stand() {
     {
         assert_eq!(parse_words(words, PIPES).unwrap(), Invocation::Version, "{words:?}");
     }
-    for words in [&["--help"][..], &["-h"], &["x", "-h"]] {
-        assert_eq!(parse_words(words, PIPES).unwrap(), Invocation::Help, "{words:?}");
+    for (words, text) in [
+        (&["--help"][..], reference::help()),
+        (&["-h"], reference::help()),
+        (&["x", "-h", "--bogus"], reference::help()),
+        (&["--man-page"], reference::man_page()),
+        (&["--completions", "zsh"], reference::completions("zsh").unwrap()),
+    ] {
+        assert_eq!(parse_words(words, PIPES).unwrap(), Invocation::Tell(text), "{words:?}");
     }
     for words in [&["--", "--version"][..], &["--system-prompt", "--version"], &["---version"]] {
         assert!(
@@ -315,28 +512,10 @@ fn the_remaining_switches() {
     assert!(bare.context_files && !bare.offline && !bare.print);
 }
 
-#[test]
-fn help_lists_exactly_the_options_of_this_build() {
-    use clap::CommandFactory;
-    let command = args::RawArgs::command();
-    for argument in command.get_arguments() {
-        let long = format!("--{}", argument.get_long().unwrap());
-        assert!(HELP.contains(&format!("{long} ")), "{long} is missing in the help");
-    }
-    for (short, long) in args::SHORT {
-        assert_eq!(
-            HELP.contains(&format!("{short}, {long}")),
-            !not_yet::is_missing(long),
-            "{short}, {long}"
-        );
-    }
-    assert!(HELP.lines().all(|line| line.len() <= 100));
-}
-
 proptest::proptest! {
     #[test]
     fn any_command_line_is_answered(arguments in proptest::collection::vec("(-{0,3}|@)[a-z=+]{0,5}", 0..6)) {
-        if let Err(error) = parse(&arguments, PIPES) {
+        if let Err(error) = parse(arguments.iter().map(OsString::from), PIPES) {
             proptest::prop_assert!(!error.message.is_empty());
         }
     }
@@ -345,7 +524,8 @@ proptest::proptest! {
     fn what_follows_two_dashes_is_kept_as_it_is(texts in proptest::collection::vec("[^@]{1,9}", 0..5)) {
         let mut arguments = vec!["--".to_owned()];
         arguments.extend(texts.iter().cloned());
-        let Ok(Invocation::Run(options)) = parse(&arguments, PIPES) else { panic!("{arguments:?}") };
+        let parsed = parse(arguments.iter().map(OsString::from), PIPES);
+        let Ok(Invocation::Run(options)) = parsed else { panic!("{arguments:?}") };
         proptest::prop_assert_eq!(options.messages, texts);
     }
 }

@@ -1,33 +1,29 @@
-//! Sorts raw arguments into options, files and messages, by rules clap cannot express: short
-//! options of several letters, `@file`, and values that may begin with a dash.
+//! Sorts raw arguments into options, files and messages. What each option takes is in
+//! [`super::options`].
 //!
 //! Owns: what each argument is. Never: what an option means.
 
-use clap::CommandFactory;
+use std::iter::Peekable;
 
-use super::args::{Arity, RawArgs, SHORT};
-use super::not_yet;
+use super::given::Given;
+use super::options::{self, Opt, Takes, Value, ValueKind};
 use crate::error::AppError;
 
 /// The arguments, sorted. Not `Debug`: a key may be among them.
 #[derive(Default)]
 pub(super) struct Tokens {
-    /// Known options in the form `--name` or `--name=value`.
-    pub(super) options: Vec<String>,
+    pub(super) given: Given,
     pub(super) files: Vec<String>,
     pub(super) messages: Vec<String>,
     /// Options nobody knows, without their value.
     pub(super) unknown: Vec<String>,
-    /// Options of missing features, as spelled.
-    pub(super) missing: Vec<String>,
-    pub(super) help: bool,
-    pub(super) version: bool,
+    /// The first option of a missing feature, and how it was spelled.
+    pub(super) missing: Option<(&'static Opt, String)>,
 }
 
 /// # Errors
 /// An option lacks its value, or has one and takes none.
 pub(super) fn sort(arguments: &[String]) -> Result<Tokens, AppError> {
-    let known = KnownOptions::new();
     let mut tokens = Tokens::default();
     let mut rest = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = rest.next() {
@@ -38,28 +34,16 @@ pub(super) fn sort(arguments: &[String]) -> Result<Tokens, AppError> {
             tokens.push_positional(argument);
         } else {
             let (name, value) = split_value(argument);
-            let long =
-                SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
-            match (known.arity(long), value) {
-                (Some(Arity::Switch), None) => tokens.options.push(long.to_owned()),
-                (Some(Arity::Switch), Some(_)) => {
-                    return Err(AppError::user(format!("{name} takes no value")));
+            match options::find(name) {
+                // Refused when the rest is known; its value does not matter.
+                Some(option) if option.is_missing() => {
+                    tokens.missing.get_or_insert((option, name.to_owned()));
                 }
-                (Some(Arity::Value), value) => {
-                    let value = value
-                        .or_else(|| rest.next())
-                        .ok_or_else(|| AppError::user(format!("{name} requires a value")))?;
-                    tokens.options.push(format!("{long}={value}"));
+                Some(option) => {
+                    let value = take_value(option, name, value, &mut rest)?;
+                    tokens.given.push(option, value.map(str::to_owned));
                 }
-                (Some(Arity::OptionalValue), value) => {
-                    let value =
-                        value.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])));
-                    tokens.options.push(match value {
-                        Some(value) => format!("{long}={value}"),
-                        None => long.to_owned(),
-                    });
-                }
-                (None, _) => tokens.push_foreign(argument, name, long),
+                None => tokens.unknown.push(name.to_owned()),
             }
         }
     }
@@ -73,17 +57,6 @@ impl Tokens {
             None => self.messages.push(argument.to_owned()),
         }
     }
-
-    fn push_foreign(&mut self, argument: &str, name: &str, long: &str) {
-        match long {
-            "--help" => self.help = true,
-            "--version" => self.version = true,
-            _ if not_yet::is_missing(long) => self.missing.push(name.to_owned()),
-            _ if not_yet::is_already_so(long) => {}
-            _ if long.starts_with("--") => self.unknown.push(long.to_owned()),
-            _ => self.unknown.push(argument.to_owned()),
-        }
-    }
 }
 
 /// Long options take a value after `=` too.
@@ -94,22 +67,39 @@ fn split_value(argument: &str) -> (&str, Option<&str>) {
     }
 }
 
-struct KnownOptions(clap::Command);
-
-impl KnownOptions {
-    fn new() -> Self {
-        Self(RawArgs::command())
+fn take_value<'a>(
+    option: &Opt,
+    name: &str,
+    attached: Option<&'a str>,
+    rest: &mut Peekable<impl Iterator<Item = &'a str>>,
+) -> Result<Option<&'a str>, AppError> {
+    match option.takes {
+        Takes::Nothing if attached.is_some() => {
+            Err(AppError::user(format!("{name} takes no value")))
+        }
+        Takes::Nothing => Ok(None),
+        Takes::One(value) => match attached.or_else(|| rest.next()) {
+            Some(text) => Ok(Some(text)),
+            None => Err(AppError::user(format!("{name} requires {}", wanted(value)))),
+        },
+        Takes::Perhaps(_) => {
+            Ok(attached.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@']))))
+        }
     }
+}
 
-    fn arity(&self, long: &str) -> Option<Arity> {
-        let name = long.strip_prefix("--")?;
-        let argument = self.0.get_arguments().find(|argument| argument.get_long() == Some(name))?;
-        Some(if !argument.get_action().takes_values() {
-            Arity::Switch
-        } else if argument.get_num_args().is_some_and(|values| values.min_values() == 0) {
-            Arity::OptionalValue
-        } else {
-            Arity::Value
-        })
+fn wanted(value: Value) -> String {
+    match value.kind {
+        ValueKind::OneOf(values) => alternatives(values),
+        ValueKind::Text | ValueKind::File | ValueKind::Directory => "a value".to_owned(),
+    }
+}
+
+/// `a or b`; `a, b, or c`.
+fn alternatives(values: &[&str]) -> String {
+    match values {
+        [first, last] => format!("{first} or {last}"),
+        [first @ .., last] => format!("{}, or {last}", first.join(", ")),
+        [] => String::new(),
     }
 }

@@ -11,11 +11,13 @@ use crate::settings::Settings;
 mod pattern;
 mod reference;
 mod scope;
+mod suggest;
 #[cfg(test)]
 mod tests;
 
 pub use reference::{Reference, resolve_reference};
 pub use scope::{Scope, ScopedModel, resolve_scope};
+pub use suggest::suggestion;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, Copy, Default)]

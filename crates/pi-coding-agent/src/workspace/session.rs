@@ -8,6 +8,7 @@ use pi_agent::session_dir::{ForkFile, Found, SessionDir};
 use super::{SessionFlags, SessionSource};
 use crate::env::Env;
 use crate::error::{AppError, Warning};
+use crate::nearest;
 use crate::warnings::Warnings;
 
 /// Where sessions are kept: `--session-dir`, else the environment, else the settings, else a folder
@@ -181,7 +182,8 @@ impl Place<'_> {
     fn by_id(&self, text: &str) -> Result<Found, AppError> {
         let mut found = self.dir.by_id(text, self.cwd);
         match (found.pop(), found.as_slice()) {
-            (None, _) => Err(AppError::user(format!("No session found matching '{text}'"))),
+            (None, _) => Err(AppError::user(format!("No session found matching '{text}'"))
+                .with_optional_hint(self.like_id(text))),
             (Some(found), []) => Ok(found),
             (Some(last), _) => {
                 found.push(last);
@@ -189,6 +191,16 @@ impl Place<'_> {
                     .with_hint(format!("Give more of the id:{}", listed(&found))))
             }
         }
+    }
+
+    /// A hint with ids that begin nearly like `text`. Its first two characters are taken to be right:
+    /// ids begin with the time, so most of them share those anyway.
+    fn like_id(&self, text: &str) -> Option<String> {
+        let length = text.chars().count();
+        let found = self.dir.by_id(text.get(..2)?, self.cwd);
+        let beginning = |found: &Found| found.header.id.chars().take(length).collect();
+        let beginnings: Vec<String> = found.iter().map(beginning).collect();
+        nearest::did_you_mean(&nearest::words(text, beginnings.iter().map(String::as_str)))
     }
 
     fn tell(&self, diagnostics: &[Diagnostic]) {

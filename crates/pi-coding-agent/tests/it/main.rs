@@ -5,6 +5,8 @@ mod bash_faults;
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod compaction;
 #[cfg(test)]
 mod config;
