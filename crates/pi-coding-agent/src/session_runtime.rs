@@ -27,6 +27,7 @@ use crate::warnings::Warnings;
 
 mod access;
 mod door;
+mod export;
 mod hooks;
 mod scope;
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub(super) struct RawArgs {
     pub(super) models: Option<String>,
     #[arg(long, require_equals = true)]
     pub(super) list_models: Option<Option<String>>,
+    #[arg(long)]
+    pub(super) export: Option<String>,
 
     #[arg(long)]
     pub(super) system_prompt: Option<String>,

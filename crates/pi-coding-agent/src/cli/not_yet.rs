@@ -6,8 +6,7 @@
 use crate::error::AppError;
 
 /// Options of features that are missing. The value each of them takes does not matter.
-const OPTIONS: [&str; 8] = [
-    "--export",
+const OPTIONS: [&str; 7] = [
     "--extension",
     "--prompt-template",
     "--resume",

@@ -29,8 +29,8 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
 
     let mode = mode(raw.mode.as_deref(), raw.print, terminals)?;
     let list_models = raw.list_models.clone().map(|search| ListModels { search });
-    // Listing models needs no screen.
-    if list_models.is_none() {
+    // Listing models and exporting need no screen.
+    if list_models.is_none() && raw.export.is_none() {
         refuse_missing_mode(mode, &files)?;
     }
 
@@ -40,6 +40,7 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
         print: raw.print,
         model: model_choice(&raw, &mut warnings)?,
         list_models,
+        export: raw.export.clone(),
         session: session_choice(&raw)?,
         tools: tool_flags(&raw)?,
         context_files: !raw.no_context_files,

@@ -65,6 +65,9 @@ pub(super) enum Command {
     },
     AbortBash,
     GetSessionStats,
+    ExportHtml {
+        output_path: Option<String>,
+    },
     SwitchSession {
         session_path: String,
     },
@@ -140,7 +143,7 @@ impl Request {
 }
 
 /// Every `type` there is.
-pub(super) const NAMES: [&str; 32] = [
+pub(super) const NAMES: [&str; 33] = [
     "prompt",
     "steer",
     "follow_up",
@@ -164,6 +167,7 @@ pub(super) const NAMES: [&str; 32] = [
     "bash",
     "abort_bash",
     "get_session_stats",
+    "export_html",
     "switch_session",
     "fork",
     "clone",

@@ -134,6 +134,7 @@ impl<'a> Server<'a> {
             Command::GetAvailableModels => self.available_models().await,
             Command::GetAvailableThinkingLevels => self.available_thinking_levels(),
             Command::GetSessionStats => self.session_stats(),
+            Command::ExportHtml { output_path } => self.export_html(output_path).await,
             Command::GetForkMessages => self.fork_messages(),
             Command::GetEntries { since } => self.entries(since.as_deref()),
             Command::GetTree => self.tree(),
