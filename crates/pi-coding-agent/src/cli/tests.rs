@@ -107,7 +107,6 @@ fn missing_features_are_refused_by_name() {
         "--theme",
         "--use-theme",
         "--tui-mode",
-        "--export",
         "-r",
         "--resume",
     ] {
@@ -356,4 +355,17 @@ proptest::proptest! {
         let Ok(Invocation::Run(options)) = parse(&arguments, PIPES) else { panic!("{arguments:?}") };
         proptest::prop_assert_eq!(options.messages, texts);
     }
+}
+
+#[test]
+fn an_export_takes_a_file_and_needs_no_terminal_and_no_mode() {
+    for words in [&["--export", "a.jsonl", "b.html"][..], &["b.html", "--export=a.jsonl"]] {
+        let options = match parse_words(words, TERMINAL) {
+            Ok(Invocation::Run(options)) => options,
+            other => panic!("{words:?}: {other:?}"),
+        };
+        assert_eq!(options.export.as_deref(), Some("a.jsonl"), "{words:?}");
+        assert_eq!(options.messages, ["b.html"], "{words:?}");
+    }
+    assert_eq!(error(&["--export"]), "--export requires a value");
 }

@@ -1,7 +1,9 @@
 //! The conversation as a page.
 
+use std::io;
 use std::path::PathBuf;
 
+use pi_agent::Session;
 use pi_agent::session::EntryKind;
 
 use super::AgentSession;
@@ -26,28 +28,34 @@ impl AgentSession {
         let output = output.map(|path| workspace.options().env.expand_home(path));
         // Messages are stored under the lock, so the page is made in memory and written after it.
         let (page, own, name) = self.with_session(|session| {
-            let is_said = session.entries().any(|entry| {
-                matches!(
-                    entry.kind(),
-                    EntryKind::Message
-                        | EntryKind::CustomMessage
-                        | EntryKind::Compaction
-                        | EntryKind::BranchSummary
-                )
-            });
-            let mut page = Vec::new();
-            if is_said && export::to_html(session, &options, &mut page).is_err() {
-                page.clear();
-            }
-            (page, session.path().map(PathBuf::from), export::default_name(session))
+            let own = session.path().map(PathBuf::from);
+            (page(session, &options), own, export::default_name(session))
         });
-        if page.is_empty() {
-            return Err(ExportError::Empty);
-        }
         let shown = output.unwrap_or_else(|| name.into());
         let target = cwd.join(&shown);
+        let page = page.map_err(|source| ExportError::Write { path: target.clone(), source })?;
+        let page = page.ok_or(ExportError::Empty)?;
         export::refuse_own_file(own.as_deref(), &target)?;
         export::write_page(&page, &target)?;
         Ok(shown)
     }
+}
+
+/// `None`: nothing was said yet.
+fn page(session: &Session, options: &ExportOptions) -> io::Result<Option<Vec<u8>>> {
+    let says = |kind: &EntryKind| {
+        matches!(
+            kind,
+            EntryKind::Message
+                | EntryKind::CustomMessage
+                | EntryKind::Compaction
+                | EntryKind::BranchSummary
+        )
+    };
+    if !session.entries().any(|entry| says(entry.kind())) {
+        return Ok(None);
+    }
+    let mut page = Vec::new();
+    export::to_html(session, options, &mut page)?;
+    Ok(Some(page))
 }

@@ -81,7 +81,7 @@ function messageBody(message, results) {
     case "toolResult":
       return { kind: "result", title: "Tool result", parts: [resultAlone(message)] };
     case "bashExecution":
-      return { kind: "command", title: "Command", parts: [commandOf(message)] };
+      return { kind: "shell", title: "Command", parts: [commandOf(message)] };
     case "system":
       return instructions(message);
     case "custom":
@@ -181,7 +181,7 @@ function commandOf(message) {
   ].filter(Boolean);
   const body = make("div", "tool-body", output ? folded(output, true, "") : make("div", "note", "(no output)"));
   const isFailed = message.cancelled || number(message.exitCode) !== 0;
-  return make("div", `tool ${isFailed ? "failed" : "done"}`, head, body, notes.map((note) => make("div", "note", note)));
+  return make("div", `card ${isFailed ? "failed" : "done"}`, head, body, notes.map((note) => make("div", "note", note)));
 }
 
 /** The system prompt and the tools, or what changed of them. */
@@ -211,7 +211,7 @@ function toolOf(tool) {
     make("dt", "", name, required.includes(name) ? "" : make("span", "detail", " optional")),
     make("dd", "", [str(fields(schema).type), str(fields(schema).description)].filter(Boolean).join(": ")),
   ]);
-  return make("div", "tool-definition", make("h4", "", str(tool.name)), make("p", "", str(tool.description)), make("dl", "arguments", rows));
+  return make("div", "tool-definition", make("h4", "", str(tool.name)), make("p", "", str(tool.description)), make("dl", "arguments", rows.flat()));
 }
 
 function details(lead, isOpen, content, name = "") {
@@ -225,6 +225,8 @@ function rowOf(node) {
   const { entry } = node;
   const line = (text) => withoutEscapes(text.slice(0, 400)).replace(/\s+/g, " ").trim().slice(0, 160);
   const row = (kind, text, shown = true) => ({ kind, text: line(text), shown });
+  // Marks of Markdown say nothing in one line.
+  const bare = (text) => text.slice(0, 600).replace(/^\s*(?:#{1,6}|>|[-+*]|```\w*)\s+|\*\*|`|(?<!\w)[*_]|[*_](?!\w)/gm, "");
   if (entry.type === "message") {
     const message = fields(entry.message);
     const text = textOf(message.content);
@@ -234,7 +236,7 @@ function rowOf(node) {
       case "assistant": {
         const calls = list(message.content).map(fields).filter((block) => block.type === "toolCall");
         const isBroken = message.stopReason === "error" || message.stopReason === "aborted";
-        if (text.trim() || isBroken) return row("assistant", text.trim() ? text : str(message.errorMessage) || str(message.stopReason));
+        if (text.trim() || isBroken) return row("assistant", text.trim() ? bare(text) : str(message.errorMessage) || str(message.stopReason));
         return row("tool", calls.map((call) => `${str(call.name)} ${str(Object.values(fields(call.arguments))[0])}`).join(", "), false);
       }
       case "toolResult":
@@ -249,8 +251,8 @@ function rowOf(node) {
     }
   }
   if (entry.type === "compaction") return row("summary", "compaction");
-  if (entry.type === "branch_summary") return row("summary", `branch summary: ${str(entry.summary)}`);
-  if (entry.type === "custom_message") return row("custom", `${str(entry.customType)}: ${textOf(entry.content)}`, entry.display !== false);
+  if (entry.type === "branch_summary") return row("summary", `branch summary: ${bare(str(entry.summary))}`);
+  if (entry.type === "custom_message") return row("custom", `${str(entry.customType)}: ${bare(textOf(entry.content))}`, entry.display !== false);
   const value = entry.modelId ?? entry.thinkingLevel ?? entry.label ?? entry.name ?? entry.customType ?? "";
   return row("event", `${str(entry.type)} ${str(value)}`, false);
 }

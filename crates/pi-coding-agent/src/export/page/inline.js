@@ -1,7 +1,7 @@
 // Markdown inside a line: emphasis, code, links. HTML is text like any other.
 
-/** Deeper than this nothing is nested: it is nobody's writing, and browsers lay out by recursion. */
-const MAX_NESTING = 32;
+/** Marks that wait for their end. More is nobody's writing, and browsers lay out by recursion. */
+const MAX_PENDING = 60;
 const MAX_ADDRESS = 4096;
 
 // eslint-disable-next-line no-useless-escape
@@ -16,7 +16,7 @@ const ANGLED = /<((?:https?:\/\/|mailto:)[^\s<>]*|[\w.+-]+@[\w.-]+)>/iy;
 
 /** A paragraph's text as nodes. `keepsEscapes`: backslashes stay as they were typed. */
 function inline(text, keepsEscapes = false) {
-  return emphasised(tokens(text, keepsEscapes)).fragment;
+  return emphasised(tokens(text, keepsEscapes));
 }
 
 /** Text, marks of emphasis, and finished elements, in order; links are resolved on the way. */
@@ -44,7 +44,7 @@ function tokens(text, keepsEscapes) {
         i += length;
       } else {
         flush();
-        out.push({ element: make("code", "", /^ .*[^ ].* $/.test(inner) ? inner.slice(1, -1) : inner), height: 1 });
+        out.push({ element: make("code", "", /^ .*[^ ].* $/.test(inner) ? inner.slice(1, -1) : inner) });
         i = end + length;
       }
     } else if (c === "*" || c === "_" || (c === "~" && text[i + 1] === "~")) {
@@ -64,7 +64,7 @@ function tokens(text, keepsEscapes) {
       const found = autolink(text, i);
       if (found) {
         flush();
-        out.push({ element: found.element, height: 1 });
+        out.push({ element: found.element });
         i += found.length;
       } else {
         RUN.lastIndex = i;
@@ -129,8 +129,7 @@ function closeBracket(text, at, out, brackets) {
   }
   const isImage = out[opened].text === "![";
   const inner = emphasised(out.splice(opened).slice(1));
-  const label = isImage && !inner.fragment.textContent ? "image" : inner.fragment;
-  out.push({ element: linkTo(target.address, label), height: inner.height + 1 });
+  out.push({ element: linkTo(target.address, isImage && !inner.textContent ? "image" : inner) });
   // Links hold no links; a picture may stand in one.
   if (!isImage) brackets.length = 0;
   return target.end;
@@ -182,9 +181,10 @@ function trimmed(address) {
   }
 }
 
-/** Resolves the marks of emphasis. Gives a fragment and how deep it nests. */
+/** Resolves the marks of emphasis. */
 function emphasised(items) {
   const stack = [];
+  let pending = 0;
   // How far down there is no opener for a kind of closer.
   const bottoms = new Map();
   for (const item of items) {
@@ -202,19 +202,22 @@ function emphasised(items) {
       }
       const opener = stack[at];
       const used = item.mark === "~" || (left >= 2 && opener.left >= 2) ? 2 : 1;
-      const inner = assemble(stack.splice(at + 1));
-      if (inner.height >= MAX_NESTING) {
-        stack.push({ element: inner.fragment, height: 0 });
-        break;
-      }
+      const between = stack.splice(at + 1);
+      pending -= between.filter((part) => part.mark).length;
+      const inner = assemble(between);
       opener.left -= used;
       left -= used;
       const tag = item.mark === "~" ? "del" : used === 2 ? "strong" : "em";
-      if (opener.left === 0) stack.pop();
-      stack.push({ element: make(tag, "", inner.fragment), height: inner.height + 1 });
+      if (opener.left === 0) {
+        stack.pop();
+        pending -= 1;
+      }
+      stack.push({ element: make(tag, "", inner) });
     }
     if (left === 0) continue;
-    stack.push(item.opens ? { ...item, left } : { text: item.mark.repeat(left) });
+    const waits = item.opens && pending < MAX_PENDING;
+    if (waits) pending += 1;
+    stack.push(waits ? { ...item, left } : { text: item.mark.repeat(left) });
   }
   return assemble(stack);
 }
@@ -235,10 +238,6 @@ function openerOf(stack, closer, left, bottom) {
 
 function assemble(items) {
   const fragment = document.createDocumentFragment();
-  let height = 0;
-  for (const item of items) {
-    fragment.append(item.element ?? item.text ?? item.mark.repeat(item.left));
-    height = Math.max(height, item.height ?? 0);
-  }
-  return { fragment, height };
+  for (const item of items) fragment.append(item.element ?? item.text ?? item.mark.repeat(item.left));
+  return fragment;
 }

@@ -7,6 +7,9 @@ const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])(?:( {1,4})(?=\S)| +|$)/;
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
+/** Lists and quotes within each other. */
+const MAX_NESTING = 32;
+
 /** A text as elements. `isTyped`: a person wrote it, and sees what was typed. */
 function markdown(text, isTyped = false) {
   const lines = withoutEscapes(text).split("\n");
@@ -148,8 +151,8 @@ function itemAt(lines, at, line, found) {
     const isInside = follows.startsWith(" ".repeat(width));
     const isLazy = blank === 0 && !interrupts(follows) && !ITEM.test(follows);
     if (!isInside && !isLazy) break;
-    // A gap before a nested list does not make this one loose.
-    if (blank > 0) isLoose ||= !ITEM.test(follows.slice(width));
+    // A gap in a nested list, or before one, is not this one's.
+    if (blank > 0) isLoose ||= !ITEM.test(follows.slice(width)) && !follows.slice(width).startsWith(" ");
     own.push(...Array(blank).fill(""), isInside ? follows.slice(width) : follows.trimStart());
     blank = 0;
     next += 1;

@@ -103,7 +103,12 @@ function listen() {
     if (node) choose(node);
   });
   window.addEventListener("beforeprint", () => transcript.fillAll());
-  const keys = { "/": search.focus, t: thinking, o: details, b: side };
+  const seek = () => {
+    document.body.classList.remove("side-closed");
+    document.body.classList.add("side-open");
+    search.focus();
+  };
+  const keys = { "/": seek, t: thinking, o: details, b: side };
   document.addEventListener("keydown", (event) => {
     const isTyping = /^(?:INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;

@@ -12,7 +12,7 @@ function toolCard(call, result) {
   const known = TOOLS[name];
   const head = make("div", "tool-head", known ? known.title(given) : make("span", "tool-name", name));
   if (result && number(message.durationMs) > 0) head.append(make("span", "meta", duration(message.durationMs)));
-  const card = make("div", `tool ${state}`, head);
+  const card = make("div", `card ${state}`, head);
   if (result) card.dataset.entry = result.id;
   const body = make("div", "tool-body");
   const own = known && known.body ? known.body(given, message) : null;
@@ -28,7 +28,7 @@ function toolCard(call, result) {
 function resultAlone(message) {
   const head = make("div", "tool-head", make("span", "tool-name", str(message.toolName) || "tool"), make("span", "meta", "result"));
   const body = make("div", "tool-body", resultOf(str(message.toolName), {}, message, false));
-  return make("div", `tool ${message.isError ? "failed" : "done"}`, head, body);
+  return make("div", `card ${message.isError ? "failed" : "done"}`, head, body);
 }
 
 function resultOf(name, given, message, isShown) {
@@ -84,7 +84,7 @@ function rest(given, known) {
   const others = Object.entries(given).filter(([key, value]) => !known.includes(key) && value !== null && value !== undefined);
   if (others.length === 0) return null;
   const rows = others.map(([key, value]) => [make("dt", "", key), make("dd", "", withoutEscapes(str(value)))]);
-  return make("dl", "arguments", rows);
+  return make("dl", "arguments", rows.flat());
 }
 
 function searchTitle(name, given, ...parts) {

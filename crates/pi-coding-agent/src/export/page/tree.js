@@ -48,7 +48,13 @@ function makeTree(session, choose) {
   };
 
   box.addEventListener("scroll", draw, { passive: true });
-  window.addEventListener("resize", draw);
+  let height = box.clientHeight;
+  new ResizeObserver(() => {
+    // It was out of sight, so nothing could be brought into it.
+    if (height === 0) reveal(state.current);
+    height = box.clientHeight;
+    draw();
+  }).observe(box);
   box.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
     if (row) choose(state.visible[Number(row.dataset.index)].node);
