@@ -89,10 +89,9 @@ fn everywhere(text: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn nothing_of_a_session_is_more_than_text() {
-    let entries: Vec<Value> = TEXTS.iter().flat_map(|text| everywhere(text)).collect();
+    let entries = TEXTS.iter().flat_map(|text| everywhere(text));
     let scratch = Scratch::new().unwrap();
     let entries: Vec<Value> = entries
-        .into_iter()
         .enumerate()
         .map(|(index, mut entry)| {
             // Entries keep ids of their own, whatever those are.
