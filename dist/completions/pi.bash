@@ -51,6 +51,7 @@ _pi() {
             --fork) _pi_offer -f; return ;;
             --session-dir) _pi_offer -d; return ;;
             -n|--name) :; return ;;
+            --export) _pi_offer -f; return ;;
             -t|--tools) :; return ;;
             -xt|--exclude-tools) :; return ;;
             --system-prompt) _pi_offer -f; return ;;
@@ -63,7 +64,7 @@ _pi() {
             --completions) _pi_offer -W 'bash zsh fish'; return ;;
     esac
     if [[ $cur == -* ]]; then
-        _pi_offer -W '-p --print --mode --verbose --model --provider --models --thinking --api-key --list-models -c --continue --session --session-id --fork --session-dir --no-session -n --name -t --tools -xt --exclude-tools -nt --no-tools -nbt --no-builtin-tools --system-prompt --append-system-prompt -nc --no-context-files --skill -ns --no-skills --prompt-template -np --no-prompt-templates -ne --no-extensions --no-mcp -a --approve -na --no-approve --offline --theme --use-theme --no-themes --tui-mode -h --help -v --version --completions --man-page'
+        _pi_offer -W '-p --print --mode --verbose --model --provider --models --thinking --api-key --list-models -c --continue --session --session-id --fork --session-dir --no-session -n --name --export -t --tools -xt --exclude-tools -nt --no-tools -nbt --no-builtin-tools --system-prompt --append-system-prompt -nc --no-context-files --skill -ns --no-skills --prompt-template -np --no-prompt-templates -ne --no-extensions --no-mcp -a --approve -na --no-approve --offline --theme --use-theme --no-themes --tui-mode -h --help -v --version --completions --man-page'
     fi
 }
 

@@ -25,6 +25,7 @@ complete -c pi -l fork -r -F -d 'Go on with a copy of a session, in this directo
 complete -c pi -l session-dir -x -a '(__fish_complete_directories)' -d 'Where sessions are kept'
 complete -c pi -l no-session -d 'Keep nothing on disk'
 complete -c pi -s n -l name -x -d 'Name the session'
+complete -c pi -l export -r -F -d 'Write a session file as an HTML page, perhaps to a named file, and exit'
 complete -c pi -s t -l tools -x -d 'Only these (names, * patterns), or changes: +write,-bash'
 complete -c pi -o xt -l exclude-tools -x -d 'Never these (names, * patterns)'
 complete -c pi -o nt -l no-tools -d 'No tools'

@@ -108,10 +108,10 @@ impl Session {
     }
 
     /// Like [`Self::from_text`], for text that may hold what is not UTF-8.
-    pub(crate) fn from_bytes(
-        bytes: Vec<u8>,
-        cwd: &Path,
-    ) -> Result<(Self, Vec<Diagnostic>), SessionError> {
+    ///
+    /// # Errors
+    /// As for [`Self::from_text`].
+    pub fn from_bytes(bytes: Vec<u8>, cwd: &Path) -> Result<(Self, Vec<Diagnostic>), SessionError> {
         let begin = || line(&Header::new(cwd, new_session_id(), None));
         let loaded = Loaded::of(bytes, None, &begin)?;
         Ok(Self::loaded(loaded, None, cwd))

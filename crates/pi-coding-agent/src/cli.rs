@@ -51,6 +51,8 @@ pub(crate) struct CliOptions {
     pub(crate) model: ModelFlags,
     /// Set: print the models, then exit.
     pub(crate) list_models: Option<ListModels>,
+    /// Set: write the page of this session file, then exit. The first message is where.
+    pub(crate) export: Option<String>,
     /// A text, or the path of a file; `Some("")` asks for the built-in prompt.
     pub(crate) system_prompt: Option<String>,
     /// Texts or paths, in order.

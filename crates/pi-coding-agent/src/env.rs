@@ -148,7 +148,7 @@ impl Env {
         paths::fold(&base.join(self.expand_home(path)))
     }
 
-    fn expand_home(&self, path: &str) -> PathBuf {
+    pub(crate) fn expand_home(&self, path: &str) -> PathBuf {
         paths::expand_home(path, &self.home)
     }
 

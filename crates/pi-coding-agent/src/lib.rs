@@ -13,6 +13,7 @@ mod cli;
 mod demo;
 pub mod env;
 pub mod error;
+pub mod export;
 pub mod models;
 mod modes;
 mod nearest;
@@ -22,6 +23,7 @@ mod search;
 pub mod session_runtime;
 pub mod settings;
 mod startup;
+pub mod themes;
 pub mod tool_selection;
 pub mod tools;
 pub mod trust;
@@ -53,9 +55,16 @@ fn try_run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, Ap
     match cli::parse(arguments, terminals)? {
         Invocation::Version => modes::say(&format!("{VERSION}\n"))?,
         Invocation::Tell(text) => modes::say(&text)?,
-        Invocation::Run(options) => return serve(*options, terminals),
+        Invocation::Run(options) => return start(*options, terminals),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn start(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {
+    let Some(input) = &options.export else { return serve(options, terminals) };
+    options.reject_unknown()?;
+    let workspace = startup::workspace(&options, Env::from_process())?;
+    modes::export::run(&workspace, input, options.messages.first().map(String::as_str))
 }
 
 fn serve(options: CliOptions, terminals: Terminals) -> Result<ExitCode, AppError> {

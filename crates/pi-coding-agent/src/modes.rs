@@ -15,6 +15,7 @@ use crate::session_runtime::{AgentSession, Prompt, RunOutcome};
 use crate::warnings::Warnings;
 
 pub(crate) mod ask;
+pub(crate) mod export;
 pub(crate) mod json;
 mod output;
 pub(crate) mod print;

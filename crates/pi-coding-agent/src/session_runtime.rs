@@ -24,6 +24,7 @@ use crate::warnings::Warnings;
 
 mod access;
 mod door;
+mod export;
 mod hooks;
 mod prompt;
 mod scope;

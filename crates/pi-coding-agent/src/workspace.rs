@@ -66,6 +66,7 @@ use crate::models::{
 use crate::resources::Library;
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::settings::{Settings, SettingsSources};
+use crate::themes::{ThemeChoice, Themes};
 use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
 use crate::trust::{self, TrustQuestion};
@@ -168,6 +169,16 @@ impl Workspace {
             warnings.extend(credentials.map(Warning::new));
             Arc::new(registry)
         })
+    }
+
+    /// The colours the settings choose. What cannot be had is told of, and the built-in ones are used.
+    pub fn theme(&self) -> ThemeChoice {
+        let user = Some(self.options().env.agent_dir());
+        let folders = user.iter().map(PathBuf::as_path).chain(self.project_dir());
+        let folders = folders.map(|folder| folder.join("themes")).collect();
+        let (choice, warnings) = Themes::new(folders).choose(self.settings().theme.as_deref());
+        self.warnings().extend(warnings);
+        choice
     }
 
     /// Finds or makes a session. A session may belong to another directory than this one; nothing

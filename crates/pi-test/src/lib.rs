@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+pub mod browser;
 pub mod gzip;
 pub mod lifeline;
 pub mod program;
@@ -12,6 +13,7 @@ pub mod rpc;
 pub mod scratch;
 pub mod server;
 
+pub use browser::{Browser, PageNotes};
 pub use lifeline::Lifeline;
 pub use program::{Ended, Program, Running, Signal};
 pub use record::{Normalizer, json_differences};

@@ -13,8 +13,8 @@ pub(super) struct Command {
     pub(super) instead: &'static str,
 }
 
-const CLONE: &str = "Clone the package yourself; its AGENTS.md or prompts can be given with @path or \
-                     --append-system-prompt.";
+const CLONE: &str = "Clone the package yourself and name its directory in the setting `packages`, or \
+                     give its skills with --skill and its prompt templates with --prompt-template.";
 const BY_HAND: &str =
     "Nothing is installed by this build. Edit the setting `packages` in settings.json.";
 const KEYS: &str = "Give a key with the provider's variable (such as ANTHROPIC_API_KEY), with \

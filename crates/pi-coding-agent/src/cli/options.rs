@@ -120,9 +120,7 @@ pub(super) const GROUPS: &[Group] = &[
             Opt::switch("--resume", "Choose a session from a list").short("-r").missing(
                 "Go on with the newest session with -c, or with any other with --session <path|id>.",
             ),
-            Opt::value("--export", "file", "Write a session as HTML and exit")
-                .file()
-                .missing("A session file is JSONL, one entry a line, and can be read as it is."),
+            Opt::value("--export", "file", "Write a session file as an HTML page, perhaps to a named file, and exit").file(),
         ],
     },
     Group {

@@ -31,8 +31,8 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
     let list_models = given
         .has("--list-models")
         .then(|| ListModels { search: given.value("--list-models").map(str::to_owned) });
-    // Listing models needs no screen.
-    if list_models.is_none() {
+    // Listing models and exporting need no screen.
+    if list_models.is_none() && !given.has("--export") {
         refuse_missing_mode(mode, &files)?;
     }
 
@@ -47,6 +47,7 @@ pub(super) fn resolve(tokens: Tokens, terminals: Terminals) -> Result<CliOptions
         verbose: given.has("--verbose"),
         model: model_choice(&given, &mut warnings)?,
         list_models,
+        export: given.value("--export").map(str::to_owned),
         session: session_choice(&given)?,
         tools: tool_flags(&given)?,
         context_files: !given.has("--no-context-files"),

@@ -160,7 +160,7 @@ const FATES: &[(&[&str], Fate)] = &[
     (&["--use-theme", "light/dark"], Fate::NoEffect),
     (&["--no-context-files"], Fate::Works),
     (&["-nc"], Fate::Works),
-    (&["--export", "s"], Fate::Refused),
+    (&["--export", "s"], Fate::Works),
     (&["--tui-mode", "regular"], Fate::NoEffect),
     (&["--verbose"], Fate::Works),
     (&["--approve"], Fate::Works),
@@ -528,4 +528,17 @@ proptest::proptest! {
         let Ok(Invocation::Run(options)) = parsed else { panic!("{arguments:?}") };
         proptest::prop_assert_eq!(options.messages, texts);
     }
+}
+
+#[test]
+fn an_export_takes_a_file_and_needs_no_terminal_and_no_mode() {
+    for words in [&["--export", "a.jsonl", "b.html"][..], &["b.html", "--export=a.jsonl"]] {
+        let options = match parse_words(words, TERMINAL) {
+            Ok(Invocation::Run(options)) => options,
+            other => panic!("{words:?}: {other:?}"),
+        };
+        assert_eq!(options.export.as_deref(), Some("a.jsonl"), "{words:?}");
+        assert_eq!(options.messages, ["b.html"], "{words:?}");
+    }
+    assert_eq!(error(&["--export"]), "--export requires a value");
 }

@@ -39,6 +39,8 @@ pub struct Settings {
     /// As written, perhaps with `~`.
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
+    /// As written: a name, or one for light and one for dark with a slash between them.
+    pub theme: Option<String>,
     /// Whether requests may carry headers that name pi.
     pub enable_install_telemetry: bool,
     /// Every key of the merged files.
@@ -106,6 +108,7 @@ impl Settings {
             compaction: CompactionConfig::from_values(&raw),
             shell_path: top.text("shellPath"),
             shell_command_prefix: top.text("shellCommandPrefix"),
+            theme: top.text("theme"),
             enable_install_telemetry: top.switch("enableInstallTelemetry", true),
             raw,
         }

@@ -50,8 +50,8 @@ async fn errors_have_the_known_first_line_and_say_what_may_have_been_meant() {
         (
             &["install", "npm:x"],
             "Error: This build of pi does not have the command `pi install` yet\n\
-             Clone the package yourself; its AGENTS.md or prompts can be given with @path or \
-             --append-system-prompt.\n\
+             Clone the package yourself and name its directory in the setting `packages`, or give \
+             its skills with --skill and its prompt templates with --prompt-template.\n\
              To send the word as a message: pi -p -- install\n",
         ),
     ] {

@@ -13,6 +13,8 @@ mod config;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod export;
+#[cfg(test)]
 mod interop;
 #[cfg(test)]
 mod json;

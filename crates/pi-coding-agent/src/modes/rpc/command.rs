@@ -35,6 +35,7 @@ pub(super) enum Command {
     Bash(Bash),
     AbortBash,
     GetSessionStats,
+    ExportHtml(ExportHtml),
     SwitchSession(SwitchSession),
     Fork(Fork),
     Clone,
@@ -107,6 +108,12 @@ pub(super) struct Bash {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+pub(super) struct ExportHtml {
+    pub output_path: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SwitchSession {
     pub session_path: String,
 }
@@ -162,6 +169,7 @@ impl Command {
             "bash" => of(fields, Self::Bash),
             "abort_bash" => Ok(Self::AbortBash),
             "get_session_stats" => Ok(Self::GetSessionStats),
+            "export_html" => of(fields, Self::ExportHtml),
             "switch_session" => of(fields, Self::SwitchSession),
             "fork" => of(fields, Self::Fork),
             "clone" => Ok(Self::Clone),
@@ -314,6 +322,7 @@ mod tests {
             "bash",
             "abort_bash",
             "get_session_stats",
+            "export_html",
             "switch_session",
             "fork",
             "clone",

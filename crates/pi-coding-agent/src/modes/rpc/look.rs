@@ -93,6 +93,17 @@ impl Server<'_> {
         })
     }
 
+    /// A path that is not absolute starts at the directory of the session, and is told as it came.
+    pub(super) async fn export_html(&self, output: Option<String>) -> Answer {
+        let (session, workspace) = (self.session(), self.workspace.clone());
+        // It reads themes and writes a file.
+        let written = tokio::task::spawn_blocking(move || {
+            session.export_html(&workspace, output.as_deref()).map_err(|error| error.to_string())
+        });
+        let path = written.await.map_err(|error| error.to_string())??;
+        data(&json!({"path": path.to_string_lossy()}))
+    }
+
     pub(super) fn fork_messages(&self) -> Answer {
         let messages = self.session().with_session(|session| {
             let branch = session.branch();

@@ -161,6 +161,7 @@ impl<'a> Server<'a> {
             Command::GetAvailableModels => self.available_models(turn).await,
             Command::GetAvailableThinkingLevels => self.available_thinking_levels(),
             Command::GetSessionStats => self.session_stats(),
+            Command::ExportHtml(export) => self.export_html(export.output_path).await,
             Command::GetForkMessages => self.fork_messages(),
             Command::GetEntries(get) => self.entries(get.since.as_deref()),
             Command::GetTree => self.tree(),
