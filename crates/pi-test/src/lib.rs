@@ -33,6 +33,12 @@ pub fn reference_pi() -> Option<PathBuf> {
     chosen("PI_TEST_REFERENCE")
 }
 
+/// Folder in whose `node_modules` published clients of the TypeScript pi are installed, from
+/// `PI_TEST_CLIENTS`. Without it a test prints `left out: no clients` and passes.
+pub fn client_packages() -> Option<PathBuf> {
+    chosen("PI_TEST_CLIENTS")
+}
+
 /// All that tests take from the environment.
 fn chosen(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)

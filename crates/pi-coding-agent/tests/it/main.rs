@@ -6,6 +6,7 @@ mod bash_faults;
 mod bed;
 #[cfg(test)]
 mod cli;
+mod clients;
 #[cfg(test)]
 mod compaction;
 #[cfg(test)]
