@@ -24,7 +24,6 @@ use crate::warnings::Warnings;
 
 mod access;
 mod door;
-mod export;
 mod hooks;
 mod prompt;
 mod scope;

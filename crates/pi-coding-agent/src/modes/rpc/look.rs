@@ -98,7 +98,7 @@ impl Server<'_> {
         let (session, workspace) = (self.session(), self.workspace.clone());
         // It reads themes and writes a file.
         let written = tokio::task::spawn_blocking(move || {
-            session.export_html(&workspace, output.as_deref()).map_err(|error| error.to_string())
+            workspace.export_html(&session, output.as_deref()).map_err(|error| error.to_string())
         });
         let path = written.await.map_err(|error| error.to_string())??;
         data(&json!({"path": path.to_string_lossy()}))

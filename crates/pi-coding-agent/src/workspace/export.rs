@@ -1,4 +1,4 @@
-//! The conversation as a page.
+//! Conversations as pages.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use pi_agent::Session;
 use pi_agent::session::EntryKind;
 
-use super::AgentSession;
+use super::Workspace;
 use crate::export::{self, ExportError, ExportOptions};
-use crate::workspace::Workspace;
+use crate::session_runtime::AgentSession;
 
-impl AgentSession {
-    /// Writes the conversation as an HTML page, every branch of it, in the colours of `workspace`. Gives
+impl Workspace {
+    /// Writes a conversation as an HTML page, every branch of it, in the colours of its directory. Gives
     /// the path as it was given, or the name that was made for it; either starts at the directory of
     /// the session. Blocks: it reads and writes files.
     ///
@@ -19,15 +19,15 @@ impl AgentSession {
     /// Nothing was said yet, the path is that of the session itself, or the page cannot be written.
     pub fn export_html(
         &self,
-        workspace: &Workspace,
+        conversation: &AgentSession,
         output: Option<&str>,
     ) -> Result<PathBuf, ExportError> {
-        let cwd = self.with_session(|session| session.cwd().to_owned());
-        let workspace = workspace.for_directory(&cwd);
+        let cwd = conversation.with_session(|session| session.cwd().to_owned());
+        let workspace = self.for_directory(&cwd);
         let options = ExportOptions { theme: workspace.theme(), unreadable: 0 };
         let output = output.map(|path| workspace.options().env.expand_home(path));
         // Messages are stored under the lock, so the page is made in memory and written after it.
-        let (page, own, name) = self.with_session(|session| {
+        let (page, own, name) = conversation.with_session(|session| {
             let own = session.path().map(PathBuf::from);
             (page(session, &options), own, export::default_name(session))
         });
