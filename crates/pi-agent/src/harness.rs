@@ -360,6 +360,20 @@ impl Harness {
         self.inner.agent.messages()
     }
 
+    /// How many messages the model is told. Does not read a conversation that was not read yet.
+    pub fn message_count(&self) -> usize {
+        self.inner.unread(Session::context_len).unwrap_or_else(|| self.messages().len())
+    }
+
+    /// The messages the model is told, as a JSON array. Those of a conversation that was not read yet
+    /// are copied from the session.
+    pub fn messages_json(&self) -> String {
+        // Messages are plain data, whose serialisation has no failing case.
+        self.inner
+            .unread(Session::context_json)
+            .unwrap_or_else(|| serde_json::to_string(&*self.messages()).unwrap_or_default())
+    }
+
     /// Looks at the session. Messages are stored under the same lock: keep it short, and call
     /// nothing of the harness inside.
     pub fn with_session<T>(&self, look: impl FnOnce(&Session) -> T) -> T {

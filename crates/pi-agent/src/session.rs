@@ -6,6 +6,7 @@
 
 mod append;
 mod context;
+mod context_text;
 pub mod entry;
 mod file;
 mod forest;
@@ -279,6 +280,17 @@ impl Session {
             diagnostic.path = self.path().map(Path::to_path_buf);
         }
         context
+    }
+
+    /// How many messages [`Self::context`] has, without reading them.
+    pub fn context_len(&self) -> usize {
+        context_text::len(&self.branch())
+    }
+
+    /// The messages of [`Self::context`] as a JSON array. Those of entries are as the file has them,
+    /// unknown fields and ones that cannot be read included.
+    pub fn context_json(&self) -> String {
+        context_text::json(&self.branch())
     }
 
     /// What was wrong with lines other processes added while this one had the file open.

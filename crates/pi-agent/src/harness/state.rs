@@ -147,7 +147,13 @@ impl Inner {
         }
     }
 
-    /// The same, also when the session has changed since. For the beginning of an operation: what
+    /// What `look` finds in the session, as long as the agent does not hold the conversation.
+    pub(super) fn unread<T>(&self, look: impl FnOnce(&Session) -> T) -> Option<T> {
+        let state = self.state();
+        (!state.is_loaded).then(|| look(&self.session()))
+    }
+
+    /// Like [`Self::load`], also when the session has changed since. For the beginning of an operation: what
     /// is on would lose a message that is not stored yet. What cannot be stored even now keeps the
     /// agent from reading again.
     pub(super) fn bring_up_to_date(&self) {

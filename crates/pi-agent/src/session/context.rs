@@ -10,7 +10,7 @@ use pi_ai::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entry::{Entry, EntryBody, EntryKind, Replacement};
+use super::entry::{CompactionEntry, Entry, EntryBody, EntryKind, Replacement};
 use super::jsonl::{Diagnostic, Problem};
 use super::prompt_state::PromptState;
 use super::tree::{EntryRef, Report};
@@ -144,7 +144,7 @@ fn last_edits(
 }
 
 /// The newest compaction that can be read, and where it stands. Newer ones that cannot are reported.
-fn last_compaction<'a>(
+pub(super) fn last_compaction<'a>(
     path: &[EntryRef<'a>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(usize, EntryRef<'a>, Arc<Entry>)> {
@@ -188,15 +188,8 @@ impl<'a> Teller<'a, '_> {
         if self.edits.get(&parsed.id) == Some(&None) {
             return;
         }
-        if let Some(system) = &compaction.system_message {
-            self.told.push((entry, AgentMessage::System(Arc::clone(system))));
-        }
-        let summary = CompactionSummaryMessage {
-            summary: compaction.summary.clone(),
-            tokens_before: compaction.tokens_before,
-            timestamp: parsed.timestamp_ms(),
-        };
-        self.told.push((entry, AgentMessage::CompactionSummary(Arc::new(summary))));
+        let messages = compaction_messages(parsed, compaction);
+        self.told.extend(messages.map(|message| (entry, message)));
     }
 
     fn add_all(&mut self, entries: &[EntryRef<'a>], with: With) {
@@ -239,6 +232,20 @@ impl<'a> Teller<'a, '_> {
     }
 }
 
+/// What stands for all that a compaction took away.
+pub(super) fn compaction_messages(
+    entry: &Entry,
+    compaction: &CompactionEntry,
+) -> impl Iterator<Item = AgentMessage> {
+    let system = compaction.system_message.clone().map(AgentMessage::System);
+    let summary = CompactionSummaryMessage {
+        summary: compaction.summary.clone(),
+        tokens_before: compaction.tokens_before,
+        timestamp: entry.timestamp_ms(),
+    };
+    system.into_iter().chain([AgentMessage::CompactionSummary(Arc::new(summary))])
+}
+
 /// What an entry says by itself; `None`: nothing.
 fn read_message(entry: EntryRef<'_>) -> Option<Result<AgentMessage, serde_json::Error>> {
     match entry.kind() {
@@ -250,7 +257,7 @@ fn read_message(entry: EntryRef<'_>) -> Option<Result<AgentMessage, serde_json::
     }
 }
 
-fn as_message(entry: &Entry) -> Option<AgentMessage> {
+pub(super) fn as_message(entry: &Entry) -> Option<AgentMessage> {
     let timestamp = entry.timestamp_ms();
     Some(match &entry.body {
         EntryBody::BranchSummary(body) => {

@@ -26,7 +26,19 @@ fn session(entries: &[Value]) -> Session {
     let dir = tempfile::tempdir().expect("temp dir");
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, text).expect("write");
-    Session::open(&path, Path::new("/w")).expect("opens").0
+    let session = Session::open(&path, Path::new("/w")).expect("opens").0;
+    check_text(&session);
+    session
+}
+
+/// What is counted and copied is what is built, where all of it can be read.
+fn check_text(session: &Session) {
+    let context = session.context();
+    if context.diagnostics.is_empty() {
+        let copied: Vec<AgentMessage> =
+            serde_json::from_str(&session.context_json()).expect("messages");
+        assert_eq!((session.context_len(), &copied), (copied.len(), &context.messages));
+    }
 }
 
 fn message(role: &str, content: impl Into<Value>) -> Value {
@@ -419,4 +431,21 @@ fn edits_and_compactions_that_cannot_be_read_are_reported() {
         other => panic!("{other:?}"),
     });
     assert_eq!(unreadable.collect::<Vec<_>>(), ["b", "c"]);
+}
+
+#[test]
+fn messages_are_copied_as_the_file_has_them() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#,
+        r#"{"message": {"role":"user", "content":"a","timestamp":1,"extra":1.50} ,"type":"message","id":"a"}"#,
+        r#"{"type":"message","id":"b","parentId":"a","message":{"role":"assistant"},"more":{"message":1}}"#,
+        r#"{"type":"custom","id":"c","parentId":"b","message":{"role":"user","content":"no"}}"#,
+    ];
+    let (session, _) = Session::from_text(lines.join("\n"), Path::new("/w")).expect("session");
+    let expected =
+        r#"[{"role":"user", "content":"a","timestamp":1,"extra":1.50},{"role":"assistant"}]"#;
+    assert_eq!(session.context_json(), expected);
+    assert_eq!(session.context_len(), 2);
+    let empty = Session::in_memory(Path::new("/w"), "s".to_owned()).expect("session");
+    assert_eq!((empty.context_len(), empty.context_json().as_str()), (0, "[]"));
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// Something about a session file that people should know; reading went on all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +76,19 @@ pub(super) struct Envelope<'a> {
     pub(super) id: Cow<'a, str>,
     #[serde(borrow)]
     pub(super) parent_id: Option<Text<'a>>,
+    /// Of a `message` entry, as it stands in the line.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+impl Envelope<'_> {
+    /// Where in the line it was read from its message stands; empty when it has none.
+    pub(super) fn message_range(&self, line: &str) -> Range<usize> {
+        self.message.map_or(0..0, |message| {
+            let start = message.get().as_ptr().addr().saturating_sub(line.as_ptr().addr());
+            start..start + message.get().len()
+        })
+    }
 }
 
 /// A string that borrows where it can, also inside an `Option`.

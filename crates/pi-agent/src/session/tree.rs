@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -40,7 +41,13 @@ struct Slot {
 
 #[derive(Debug)]
 enum Source {
-    Text { text: usize, start: usize, end: usize },
+    Text {
+        text: usize,
+        start: usize,
+        end: usize,
+        /// Where in the line its message stands; empty where it has none.
+        message: Range<usize>,
+    },
     Typed(Arc<Entry>),
 }
 
@@ -84,7 +91,7 @@ impl<'a> EntryRef<'a> {
     /// The entry as JSON, exactly as the file has it.
     pub fn json(&self) -> Cow<'a, str> {
         match &self.slot.source {
-            Source::Text { text, start, end } => Cow::Borrowed(
+            Source::Text { text, start, end, .. } => Cow::Borrowed(
                 self.tree.texts.get(*text).and_then(|t| t.get(*start..*end)).unwrap_or_default(),
             ),
             Source::Typed(entry) => {
@@ -101,6 +108,20 @@ impl<'a> EntryRef<'a> {
         match &self.slot.source {
             Source::Text { .. } => Entry::from_json(&self.json()).map(Arc::new),
             Source::Typed(entry) => Ok(Arc::clone(entry)),
+        }
+    }
+
+    /// The message of a `message` entry as JSON, exactly as the file has it.
+    pub(super) fn message_json(&self) -> Option<Cow<'a, str>> {
+        match &self.slot.source {
+            Source::Text { text, start, end, message } if !message.is_empty() => {
+                let line = self.tree.texts.get(*text)?.get(*start..*end)?;
+                line.get(message.clone()).map(Cow::Borrowed)
+            }
+            Source::Typed(entry) if let EntryBody::Message { message } = &entry.body => {
+                serde_json::to_string(message).ok().map(Cow::Owned)
+            }
+            Source::Text { .. } | Source::Typed(_) => None,
         }
     }
 
@@ -159,8 +180,9 @@ impl Tree {
             if reading == Reading::Addition && self.by_id.contains_key(envelope.id.as_ref()) {
                 continue;
             }
-            let source =
-                Source::Text { text: text_index, start: line.range.start, end: line.range.end };
+            let Range { start, end } = line.range;
+            let message = envelope.message_range(content);
+            let source = Source::Text { text: text_index, start, end, message };
             let parent = envelope.parent_id.as_ref().map(|id| id.0.as_ref());
             self.insert((&*envelope.r#type).into(), &envelope.id, parent, source);
         }

@@ -74,14 +74,33 @@ impl LineWriter {
 
     /// Queues one record; waits while the reader is behind.
     pub(crate) async fn line(&self, record: &(impl Serialize + Sync)) -> Result<(), Closed> {
+        self.queue(|pending| {
+            // Records are plain data, whose serialisation has no failing case; half a record would
+            // break the reader, so one that fails counts like a lost reader.
+            serde_json::to_writer(pending, record).map_err(|_impossible| Closed)
+        })
+        .await
+    }
+
+    /// Queues one record that is JSON already, in pieces; waits while the reader is behind.
+    pub(crate) async fn text(&self, pieces: &[&str]) -> Result<(), Closed> {
+        self.queue(|pending| {
+            pieces.iter().for_each(|piece| pending.extend_from_slice(piece.as_bytes()));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn queue(
+        &self,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Closed>,
+    ) -> Result<(), Closed> {
         self.wait_until(|state| !state.is_full()).await?;
         let mut state = self.pipe.state();
         let before = state.pending.len();
-        if serde_json::to_writer(&mut state.pending, record).is_err() {
-            // Records are plain data, whose serialisation has no failing case; half a record
-            // would break the reader, so one that fails counts like a lost reader.
+        if let Err(closed) = write(&mut state.pending) {
             state.pending.truncate(before);
-            return Err(Closed);
+            return Err(closed);
         }
         state.pending.push(b'\n');
         drop(state);

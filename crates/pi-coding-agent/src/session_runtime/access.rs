@@ -274,6 +274,16 @@ impl AgentSession {
         self.inner.harness.messages()
     }
 
+    /// How many messages the model is told.
+    pub fn message_count(&self) -> usize {
+        self.inner.harness.message_count()
+    }
+
+    /// The messages the model is told, as a JSON array.
+    pub fn messages_json(&self) -> String {
+        self.inner.harness.messages_json()
+    }
+
     /// Looks at the session. Messages are stored under the same lock: keep it short, and call
     /// nothing of the conversation inside.
     pub fn with_session<T>(&self, look: impl FnOnce(&Session) -> T) -> T {

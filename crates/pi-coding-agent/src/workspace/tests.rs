@@ -3,6 +3,9 @@ use std::fs;
 use pi_agent::AgentMessage;
 use pi_ai::faux::FauxProvider;
 
+use pi_ai::Model;
+use pi_ai::auth::Secret;
+
 use super::*;
 use crate::env::Env;
 use crate::models::{ProviderKey, RegisteredProvider, Visibility};

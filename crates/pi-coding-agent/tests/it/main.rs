@@ -6,6 +6,7 @@ mod bash_faults;
 mod bed;
 #[cfg(test)]
 mod cli;
+#[cfg(test)]
 mod clients;
 #[cfg(test)]
 mod compaction;
@@ -41,4 +42,5 @@ mod session_files;
 mod session_fork;
 #[cfg(test)]
 mod signals;
+#[cfg(test)]
 mod skills;

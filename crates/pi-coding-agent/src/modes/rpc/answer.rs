@@ -1,27 +1,28 @@
 //! Answers to commands.
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-/// What a command has come to: its data, if it has any, or what the client is told of its failure.
-pub(super) type Answer = Result<Option<Box<RawValue>>, String>;
+/// What a command has come to: its data as JSON, if it has any, or what the client is told of its
+/// failure.
+pub(super) type Answer = Result<Option<String>, String>;
 
 /// Done; there is nothing to tell.
 pub(super) const DONE: Answer = Ok(None);
 
 /// Data that can be written as JSON.
 pub(super) fn data(data: &(impl Serialize + ?Sized)) -> Answer {
-    to_raw_value(data).map(Some).map_err(|error| error.to_string())
+    serde_json::to_string(data).map(Some).map_err(|error| error.to_string())
 }
 
-/// Data that is JSON already, of whatever depth.
-pub(super) fn json(text: String) -> Answer {
-    RawValue::from_string(text).map(Some).map_err(|error| error.to_string())
+/// Data that is JSON already, of whatever size and depth. It has no line feed in it.
+pub(super) fn json_text(text: String) -> Answer {
+    Ok(Some(text))
 }
 
-/// The record of an answer.
+/// The record of an answer without what comes last in it.
 #[derive(Debug, Serialize)]
-pub(super) struct Response<'a> {
+struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
     r#type: &'static str,
@@ -29,21 +30,50 @@ pub(super) struct Response<'a> {
     command: Option<&'a str>,
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }
 
-impl<'a> Response<'a> {
-    pub(super) fn new(
-        id: Option<&'a RawValue>,
-        command: Option<&'a str>,
-        answer: &'a Answer,
-    ) -> Self {
-        let (data, error) = match answer {
-            Ok(data) => (data.as_deref(), None),
-            Err(error) => (None, Some(error.as_str())),
-        };
-        Self { id, r#type: "response", command, success: answer.is_ok(), data, error }
+/// The record of an answer, in two pieces around the data: that may be large and is copied once.
+pub(super) fn around(
+    id: Option<&RawValue>,
+    command: Option<&str>,
+    answer: &Answer,
+) -> Result<[String; 2], serde_json::Error> {
+    let error = answer.as_ref().err().map(String::as_str);
+    let head = Head { id, r#type: "response", command, success: answer.is_ok(), error };
+    let mut head = serde_json::to_string(&head)?;
+    let has_data = matches!(answer, Ok(Some(_)));
+    if has_data {
+        head.pop();
+        head.push_str(",\"data\":");
+    }
+    Ok([head, if has_data { "}".to_owned() } else { String::new() }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_what_there_is_and_nothing_else() {
+        let id = RawValue::from_string("1.50".to_owned()).unwrap();
+        let cases: [(Answer, &str); 3] = [
+            (DONE, r#"{"id":1.50,"type":"response","command":"c","success":true}"#),
+            (
+                data(&[1]),
+                r#"{"id":1.50,"type":"response","command":"c","success":true,"data":[1]}"#,
+            ),
+            (
+                Err("\"no\"".to_owned()),
+                r#"{"id":1.50,"type":"response","command":"c","success":false,"error":"\"no\""}"#,
+            ),
+        ];
+        for (answer, expected) in cases {
+            let [head, tail] = around(Some(&id), Some("c"), &answer).unwrap();
+            let data = answer.ok().flatten().unwrap_or_default();
+            assert_eq!(format!("{head}{data}{tail}"), expected);
+        }
+        let [head, _] = around(None, None, &DONE).unwrap();
+        assert_eq!(head, r#"{"type":"response","success":true}"#);
     }
 }

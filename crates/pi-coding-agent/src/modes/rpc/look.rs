@@ -7,7 +7,7 @@ use pi_ai::{AssistantBlock, InputBlock, Model, StopReason, ThinkingLevel, UserCo
 use serde::Serialize;
 use serde_json::json;
 
-use super::answer::{Answer, data, json as raw};
+use super::answer::{Answer, data, json_text};
 use super::server::{Server, Turn};
 use crate::resources::SourceInfo;
 
@@ -31,17 +31,13 @@ impl Server<'_> {
             session_id: id,
             session_name: session.name(),
             auto_compaction_enabled: session.auto_compaction(),
-            message_count: session.messages().len(),
+            message_count: session.message_count(),
             pending_message_count: queued.steering.len() + queued.follow_up.len(),
         })
     }
 
     pub(super) fn messages(&self) -> Answer {
-        #[derive(Serialize)]
-        struct Messages<'a> {
-            messages: &'a [AgentMessage],
-        }
-        data(&Messages { messages: &self.session().messages() })
+        json_text(format!("{{\"messages\":{}}}", self.session().messages_json()))
     }
 
     pub(super) async fn available_models(&self, turn: Turn<'_>) -> Answer {
@@ -130,14 +126,14 @@ impl Server<'_> {
             text.push_str("],\"leafId\":");
             text.push_str(&leaf_id(session));
             text.push('}');
-            raw(text)
+            json_text(text)
         })
     }
 
     pub(super) fn tree(&self) -> Answer {
         self.session().with_session(|session| {
             let (tree, leaf) = (session.tree().to_json(), leaf_id(session));
-            raw(format!("{{\"tree\":{tree},\"leafId\":{leaf}}}"))
+            json_text(format!("{{\"tree\":{tree},\"leafId\":{leaf}}}"))
         })
     }
 

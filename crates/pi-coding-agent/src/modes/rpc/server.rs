@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Response};
+use super::answer::{Answer, around};
 use super::command::{Command, Request};
 use super::lines::{Line, MAX_LINE};
 use crate::cli::CliOptions;
@@ -108,7 +108,15 @@ impl<'a> Server<'a> {
     }
 
     pub(super) async fn respond(&self, caller: Caller<'_>, answer: &Answer) {
-        self.write(&Response::new(caller.id, caller.command, answer)).await;
+        // It is plain data, whose serialisation has no failing case.
+        let Ok([head, tail]) = around(caller.id, caller.command, answer) else { return };
+        let data = answer.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
+        let pieces = [head.as_str(), data, tail.as_str()];
+        tokio::select! {
+            biased;
+            written = self.writer.text(&pieces) => written.unwrap_or_default(),
+            () = self.silent.cancelled() => {}
+        }
     }
 
     pub(super) async fn write(&self, record: &(impl serde::Serialize + Sync)) {
