@@ -10,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::LineWriter;
 use super::recorder::{Recorder, flush_briefly};
-use super::stdio::StandardOutput;
 use super::{Ending, check_stored, drive};
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::{AgentSession, Prompt};
@@ -24,7 +23,7 @@ pub(crate) struct Records {
 impl Records {
     /// Opens the stream and writes its first record.
     pub(crate) async fn begin(header: &Header) -> Self {
-        let writer = LineWriter::new(StandardOutput);
+        let writer = LineWriter::to_standard_output();
         // A reader that is gone already shows again at the first event.
         writer.line(header).await.unwrap_or_default();
         Self { writer: Arc::new(writer) }

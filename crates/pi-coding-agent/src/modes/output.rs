@@ -2,21 +2,27 @@
 //!
 //! A thread owns the pipe, so that a slow reader stalls the run without stalling signals. Lines
 //! gather for a moment before they leave: a burst of deltas costs a write a millisecond, not a
-//! write and a wake-up each.
+//! write and a wake-up each. A line that comes alone leaves at once, without the thread, where that
+//! cannot block.
 
 use std::io::{self, Write};
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::Notify;
+
+use super::stdio::StandardOutput;
 
 /// How long lines may gather. Nobody who reads events notices.
 const GATHER: Duration = Duration::from_millis(1);
 /// What may be under way before the run has to wait for the reader, in bytes.
 const MAX_PENDING: usize = 256 * 1024;
+
+/// Longest line that leaves without the thread, in bytes: what a pipe that has room always takes.
+const MAX_ALONE: usize = 4096;
 
 /// What is written at once, in bytes: as much as a pipe holds.
 const PIECE: usize = 64 * 1024;
@@ -26,6 +32,8 @@ const PIECE: usize = 64 * 1024;
 pub(crate) struct LineWriter {
     pipe: Arc<Pipe>,
     thread: JoinHandle<io::Result<()>>,
+    /// How much of a short line was written without waiting.
+    write_now: fn(&[u8]) -> usize,
 }
 
 /// The reader went away; there is nobody to write for.
@@ -40,6 +48,8 @@ struct Pipe {
     filled: Condvar,
     /// The thread took what was pending, or ended.
     taken: Notify,
+    /// The thread has ended.
+    ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +65,8 @@ struct State {
     is_over: bool,
     /// Pieces that were written.
     steps: u64,
+    /// When the last line came.
+    last: Option<Instant>,
     /// Why the thread has ended before its time.
     failure: Option<(io::ErrorKind, String)>,
 }
@@ -66,10 +78,14 @@ impl State {
 }
 
 impl LineWriter {
-    pub(crate) fn new(out: impl Write + Send + 'static) -> Self {
+    pub(crate) fn to_standard_output() -> Self {
+        Self::new(StandardOutput, StandardOutput::write_now)
+    }
+
+    fn new(out: impl Write + Send + 'static, write_now: fn(&[u8]) -> usize) -> Self {
         let pipe = Arc::<Pipe>::default();
         let of_thread = Arc::clone(&pipe);
-        Self { pipe, thread: std::thread::spawn(move || of_thread.write_to(out)) }
+        Self { pipe, thread: std::thread::spawn(move || of_thread.write_to(out)), write_now }
     }
 
     /// Queues one record; waits while the reader is behind.
@@ -103,8 +119,16 @@ impl LineWriter {
             return Err(closed);
         }
         state.pending.push(b'\n');
+        let now = Instant::now();
+        let is_alone = state.last.is_none_or(|last| now.duration_since(last) >= GATHER);
+        state.last = Some(now);
+        if before == 0 && !state.is_writing && is_alone && state.pending.len() <= MAX_ALONE {
+            let written = (self.write_now)(&state.pending);
+            state.pending.drain(..written);
+        }
+        let is_new = before == 0 && !state.pending.is_empty();
         drop(state);
-        if before == 0 {
+        if is_new {
             self.pipe.filled.notify_one();
         }
         Ok(())
@@ -158,8 +182,12 @@ impl LineWriter {
 
     /// Waits until nobody reads any more. It shows with what is written; a pipe says nothing before.
     pub(crate) async fn closed(&self) {
-        // Nothing but the end answers it.
-        self.wait_until(|_| false).await.unwrap_or_default();
+        let mut ended = std::pin::pin!(self.pipe.ended.notified());
+        // Listens from here on, or an end before the next line would be missed.
+        ended.as_mut().enable();
+        if !self.pipe.state().is_over {
+            ended.await;
+        }
     }
 
     /// Writes what is queued and gives the outcome.
@@ -203,6 +231,7 @@ impl Pipe {
         }
         drop(state);
         self.taken.notify_waiters();
+        self.ended.notify_waiters();
         result
     }
 
@@ -260,7 +289,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_out_whole_and_in_order() {
         let sink = Sink::default();
-        let writer = LineWriter::new(sink.clone());
+        let writer = LineWriter::new(sink.clone(), |_| 0);
         for n in 0..1000 {
             writer.line(&n).await.unwrap();
         }
@@ -273,7 +302,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_leaves_without_being_asked() {
         let (reader, out) = io::pipe().unwrap();
-        let writer = LineWriter::new(out);
+        let writer = LineWriter::new(out, |_| 0);
         writer.line(&"now").await.unwrap();
         let read = tokio::task::spawn_blocking(move || {
             let mut line = String::new();
@@ -286,7 +315,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_reader_stalls_the_writer_and_loses_nothing() {
         let (reader, out) = io::pipe().unwrap();
-        let writer = LineWriter::new(out);
+        let writer = LineWriter::new(out, |_| 0);
         let line = "x".repeat(64 * 1024);
         let mut queued = 0;
         // Far more than pipe and buffer hold: some line has to wait for the reader.
@@ -314,10 +343,39 @@ mod tests {
                 Ok(())
             }
         }
-        let writer = LineWriter::new(Broken);
+        let writer = LineWriter::new(Broken, |_| 0);
         while writer.line(&"x").await.is_ok() {
             tokio::task::yield_now().await;
         }
         assert_eq!(writer.close().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_leaves_without_the_thread_keeps_its_place() {
+        static OUT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+        struct Shared;
+        impl Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                OUT.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        // Takes no more than three bytes.
+        let write_now = |bytes: &[u8]| Shared.write(bytes.chunks(3).next().unwrap()).unwrap();
+        let writer = LineWriter::new(Shared, write_now);
+        let mut expected = String::new();
+        for n in [1, 22, 333, 4444] {
+            writer.line(&n).await.unwrap();
+            expected = format!("{expected}{n}\n");
+            if n > 22 {
+                writer.flush().await.unwrap();
+                tokio::time::sleep(GATHER * 2).await;
+            }
+        }
+        writer.close().unwrap();
+        assert_eq!(String::from_utf8(OUT.lock().unwrap().clone()).unwrap(), expected);
     }
 }

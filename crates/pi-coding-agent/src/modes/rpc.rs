@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::output::LineWriter;
 use super::recorder::LAST_WORDS;
 use super::signals::{self, Signals, Stop};
-use super::stdio::{StandardInput, StandardOutput};
+use super::stdio::StandardInput;
 use crate::cli::CliOptions;
 use crate::error::{AppError, Context, ErrorKind};
 use crate::session_runtime::AgentSession;
@@ -48,7 +48,7 @@ pub(crate) async fn run(
 ) -> Result<ExitCode, AppError> {
     let mut signals =
         Signals::listen().context(ErrorKind::Internal, || "Signals cannot be handled")?;
-    let writer = Arc::new(LineWriter::new(StandardOutput));
+    let writer = Arc::new(LineWriter::to_standard_output());
     let mut lines = lines::read(StandardInput);
     let server = Server::new(workspace, options, Arc::clone(&writer), session);
     let mut work = FuturesUnordered::new();

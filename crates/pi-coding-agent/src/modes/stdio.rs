@@ -5,15 +5,45 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StandardInput;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StandardOutput;
+
+impl StandardOutput {
+    /// Writes as much as can be written without waiting, where that can be known: to a pipe all or
+    /// nothing of up to 4,096 bytes (`PIPE_BUF`), to a socket what fits. What fails is for the next
+    /// write to tell.
+    pub(super) fn write_now(bytes: &[u8]) -> usize {
+        static KIND: OnceLock<Option<FileType>> = OnceLock::new();
+        let output = rustix::stdio::stdout();
+        let kind = KIND
+            .get_or_init(|| fstat(output).map(|stat| FileType::from_raw_mode(stat.st_mode)).ok());
+        match kind {
+            Some(FileType::Socket) => {
+                send(output, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).unwrap_or_default()
+            }
+            Some(FileType::Fifo) => {
+                let mut ready = [PollFd::from_borrowed_fd(output, PollFlags::OUT)];
+                let has_room = poll(&mut ready, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+                    && ready.iter().all(|fd| fd.revents() == PollFlags::OUT);
+                if !has_room {
+                    return 0;
+                }
+                rustix::io::write(output, bytes).unwrap_or_default()
+            }
+            _ => 0,
+        }
+    }
+}
 
 impl Read for StandardInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
