@@ -365,13 +365,14 @@ impl Harness {
         self.inner.unread(Session::context_len).unwrap_or_else(|| self.messages().len())
     }
 
-    /// The messages the model is told, as a JSON array. Those of a conversation that was not read yet
-    /// are copied from the session.
-    pub fn messages_json(&self) -> String {
-        // Messages are plain data, whose serialisation has no failing case.
-        self.inner
-            .unread(Session::context_json)
-            .unwrap_or_else(|| serde_json::to_string(&*self.messages()).unwrap_or_default())
+    /// Adds the messages the model is told to a text, as a JSON array. Those of a conversation that
+    /// was not read yet are copied from the session.
+    pub fn add_messages_json(&self, json: &mut String) {
+        let copied = self.inner.unread(|session| session.add_context_json(json));
+        if copied.is_none() {
+            // Messages are plain data, whose serialisation has no failing case.
+            json.push_str(&serde_json::to_string(&*self.messages()).unwrap_or_default());
+        }
     }
 
     /// Looks at the session. Messages are stored under the same lock: keep it short, and call

@@ -287,10 +287,10 @@ impl Session {
         context_text::len(&self.branch())
     }
 
-    /// The messages of [`Self::context`] as a JSON array. Those of entries are as the file has them,
-    /// unknown fields and ones that cannot be read included.
-    pub fn context_json(&self) -> String {
-        context_text::json(&self.branch())
+    /// Adds the messages of [`Self::context`] to a text, as a JSON array. Those of entries are as the
+    /// file has them, unknown fields and ones that cannot be read included.
+    pub fn add_context_json(&self, json: &mut String) {
+        context_text::add_json(&self.branch(), json);
     }
 
     /// What was wrong with lines other processes added while this one had the file open.

@@ -31,6 +31,7 @@ mod scope;
 mod tests;
 mod tool_session;
 mod user_command;
+mod user_interface;
 
 pub use pi_agent::harness::{
     CompactionResult, ContextUsage, NavigateOptions, Navigation, RunOutcome, SessionHooks,
@@ -42,6 +43,7 @@ pub use prompt::{NotReserved, Prompt, PromptRun, Reserved};
 pub(crate) use door::ModelDoor;
 pub(crate) use scope::ModelScope;
 pub use user_command::{BashListener, BashOptions, BashResult};
+pub use user_interface::{Nobody, NotifyType, UiMessage, UserInterface, WidgetPlacement};
 
 use hooks::ImageFilter;
 use tool_session::LiveSession;
@@ -95,6 +97,7 @@ struct Inner {
     context: Arc<ToolContext>,
     user_commands: UserCommands,
     library: Mutex<Arc<Library>>,
+    user_interface: Mutex<Arc<dyn UserInterface>>,
     warnings: Warnings,
     key_processes: ProcessGroups,
     /// Cancelled for good by [`AgentSession::stop`].
@@ -149,6 +152,7 @@ impl AgentSession {
                 context,
                 user_commands: UserCommands::new(&stopped),
                 library: Mutex::new(parts.library),
+                user_interface: Mutex::new(Arc::new(Nobody)),
                 warnings: parts.warnings,
                 key_processes: parts.key_processes,
                 stopped,

@@ -13,6 +13,9 @@ use super::entry::{EntryBody, EntryKind};
 use super::tree::EntryRef;
 use crate::message::AgentMessage;
 
+/// Bytes for what somebody puts around it.
+const ROOM: usize = 4096;
+
 /// A message of the context.
 enum Told<'a> {
     /// As its entry has it.
@@ -24,20 +27,22 @@ pub(super) fn len(path: &[EntryRef<'_>]) -> usize {
     plain(path).map_or_else(|| told(path, &mut Vec::new()).len(), |told| told.len())
 }
 
-pub(super) fn json(path: &[EntryRef<'_>]) -> String {
+/// Behind what is in `json` already.
+pub(super) fn add_json(path: &[EntryRef<'_>], json: &mut String) {
     let all = plain(path).unwrap_or_else(|| {
         let built = told(path, &mut Vec::new());
         built.into_iter().map(|(_, message)| Told::Made(message)).collect()
     });
-    let mut json = String::from("[");
-    for text in all.iter().filter_map(Told::json) {
-        if json.len() > 1 {
+    // Growing means copying, and there may be a lot.
+    json.reserve(all.iter().map(|told| told.size() + 1).sum::<usize>() + ROOM);
+    json.push('[');
+    for (position, text) in all.iter().filter_map(Told::json).enumerate() {
+        if position > 0 {
             json.push(',');
         }
         json.push_str(&text);
     }
     json.push(']');
-    json
 }
 
 /// `None` where edits have changed messages or taken some away.
@@ -77,6 +82,14 @@ fn add<'a>(entries: &[EntryRef<'a>], all: &mut Vec<Told<'a>>) {
 }
 
 impl Told<'_> {
+    /// Bytes, as far as they are known.
+    fn size(&self) -> usize {
+        match self {
+            Self::Stored(entry) => entry.message_len(),
+            Self::Made(_) => 0,
+        }
+    }
+
     fn json(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Stored(entry) => entry.message_json(),

@@ -125,6 +125,14 @@ impl<'a> EntryRef<'a> {
         }
     }
 
+    /// Length in bytes of what [`Self::message_json`] borrows.
+    pub(super) fn message_len(&self) -> usize {
+        match &self.slot.source {
+            Source::Text { message, .. } => message.len(),
+            Source::Typed(_) => 0,
+        }
+    }
+
     /// The message of a `message` entry. A context reads little else, so the head is passed over.
     ///
     /// # Errors

@@ -82,6 +82,11 @@ impl LineWriter {
         Self::new(StandardOutput, StandardOutput::write_now)
     }
 
+    #[cfg(test)]
+    pub(crate) fn to(out: impl Write + Send + 'static) -> Self {
+        Self::new(out, |_| 0)
+    }
+
     fn new(out: impl Write + Send + 'static, write_now: fn(&[u8]) -> usize) -> Self {
         let pipe = Arc::<Pipe>::default();
         let of_thread = Arc::clone(&pipe);
@@ -98,10 +103,14 @@ impl LineWriter {
         .await
     }
 
-    /// Queues one record that is JSON already, in pieces; waits while the reader is behind.
-    pub(crate) async fn text(&self, pieces: &[&str]) -> Result<(), Closed> {
+    /// Queues one record that is JSON already, perhaps a large one; waits while the reader is behind.
+    pub(crate) async fn text(&self, text: String) -> Result<(), Closed> {
         self.queue(|pending| {
-            pieces.iter().for_each(|piece| pending.extend_from_slice(piece.as_bytes()));
+            if pending.is_empty() && text.len() > pending.capacity() {
+                *pending = text.into_bytes();
+            } else {
+                pending.extend_from_slice(text.as_bytes());
+            }
             Ok(())
         })
         .await
@@ -289,7 +298,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_out_whole_and_in_order() {
         let sink = Sink::default();
-        let writer = LineWriter::new(sink.clone(), |_| 0);
+        let writer = LineWriter::to(sink.clone());
         for n in 0..1000 {
             writer.line(&n).await.unwrap();
         }
@@ -302,7 +311,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_leaves_without_being_asked() {
         let (reader, out) = io::pipe().unwrap();
-        let writer = LineWriter::new(out, |_| 0);
+        let writer = LineWriter::to(out);
         writer.line(&"now").await.unwrap();
         let read = tokio::task::spawn_blocking(move || {
             let mut line = String::new();
@@ -315,7 +324,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_reader_stalls_the_writer_and_loses_nothing() {
         let (reader, out) = io::pipe().unwrap();
-        let writer = LineWriter::new(out, |_| 0);
+        let writer = LineWriter::to(out);
         let line = "x".repeat(64 * 1024);
         let mut queued = 0;
         // Far more than pipe and buffer hold: some line has to wait for the reader.
@@ -343,7 +352,7 @@ mod tests {
                 Ok(())
             }
         }
-        let writer = LineWriter::new(Broken, |_| 0);
+        let writer = LineWriter::to(Broken);
         while writer.line(&"x").await.is_ok() {
             tokio::task::yield_now().await;
         }

@@ -27,6 +27,7 @@ use server::Server;
 mod answer;
 mod change;
 mod command;
+mod dialogs;
 mod lines;
 mod look;
 mod pending;

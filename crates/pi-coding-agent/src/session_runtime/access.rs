@@ -279,9 +279,9 @@ impl AgentSession {
         self.inner.harness.message_count()
     }
 
-    /// The messages the model is told, as a JSON array.
-    pub fn messages_json(&self) -> String {
-        self.inner.harness.messages_json()
+    /// Adds the messages the model is told to a text, as a JSON array.
+    pub fn add_messages_json(&self, json: &mut String) {
+        self.inner.harness.add_messages_json(json);
     }
 
     /// Looks at the session. Messages are stored under the same lock: keep it short, and call

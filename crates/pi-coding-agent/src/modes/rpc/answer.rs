@@ -33,21 +33,24 @@ struct Head<'a> {
     error: Option<&'a str>,
 }
 
-/// The record of an answer, in two pieces around the data: that may be large and is copied once.
-pub(super) fn around(
+/// The record of an answer. Data may be large: what stands around it is put to both its ends.
+///
+/// # Errors
+/// None that plain data could have.
+pub(super) fn record(
     id: Option<&RawValue>,
     command: Option<&str>,
-    answer: &Answer,
-) -> Result<[String; 2], serde_json::Error> {
+    answer: Answer,
+) -> Result<String, serde_json::Error> {
     let error = answer.as_ref().err().map(String::as_str);
     let head = Head { id, r#type: "response", command, success: answer.is_ok(), error };
     let mut head = serde_json::to_string(&head)?;
-    let has_data = matches!(answer, Ok(Some(_)));
-    if has_data {
-        head.pop();
-        head.push_str(",\"data\":");
-    }
-    Ok([head, if has_data { "}".to_owned() } else { String::new() }])
+    let Ok(Some(mut data)) = answer else { return Ok(head) };
+    head.pop();
+    head.push_str(",\"data\":");
+    data.insert_str(0, &head);
+    data.push('}');
+    Ok(data)
 }
 
 #[cfg(test)]
@@ -69,11 +72,8 @@ mod tests {
             ),
         ];
         for (answer, expected) in cases {
-            let [head, tail] = around(Some(&id), Some("c"), &answer).unwrap();
-            let data = answer.ok().flatten().unwrap_or_default();
-            assert_eq!(format!("{head}{data}{tail}"), expected);
+            assert_eq!(record(Some(&id), Some("c"), answer).unwrap(), expected);
         }
-        let [head, _] = around(None, None, &DONE).unwrap();
-        assert_eq!(head, r#"{"type":"response","success":true}"#);
+        assert_eq!(record(None, None, DONE).unwrap(), r#"{"type":"response","success":true}"#);
     }
 }

@@ -9,6 +9,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::dialogs::UiAnswer;
+
 /// One command with its fields.
 #[derive(Debug)]
 pub(super) enum Command {
@@ -201,6 +203,28 @@ pub(super) struct Request {
     pub command: Result<Command, String>,
 }
 
+/// What a line turns out to be.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Command(Request),
+    /// The user's answer to a dialog. There is no answer to it.
+    UiAnswer(UiAnswer),
+    /// An answer to a dialog that says not to which.
+    Nothing,
+}
+
+impl Incoming {
+    pub(super) fn parse(line: &[u8]) -> Self {
+        let request = Request::parse(line);
+        if request.name.as_deref() != Some("extension_ui_response") {
+            return Self::Command(request);
+        }
+        let text = String::from_utf8_lossy(line);
+        let text = repair_surrogates(&text).map_or(text, Cow::Owned);
+        serde_json::from_str(&text).map_or(Self::Nothing, Self::UiAnswer)
+    }
+}
+
 /// What says whom an answer is for.
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -343,6 +367,20 @@ mod tests {
             assert!(request.command.is_ok(), "{name}: {:?}", request.command);
             assert_eq!(id(&request), Some(json!(name).to_string().as_str()));
         }
+    }
+
+    #[test]
+    fn answers_to_dialogs_are_no_commands() {
+        let incoming = |line: &str| Incoming::parse(line.as_bytes());
+        let answer = r#"{"type":"extension_ui_response","id":"u","value":"a\ud800"}"#;
+        assert!(matches!(incoming(answer), Incoming::UiAnswer(_)));
+        for line in
+            [r#"{"type":"extension_ui_response"}"#, r#"{"type":"extension_ui_response","id":1}"#]
+        {
+            assert!(matches!(incoming(line), Incoming::Nothing), "{line}");
+        }
+        assert!(matches!(incoming(r#"{"type":"abort"}"#), Incoming::Command(_)));
+        assert!(matches!(incoming("{"), Incoming::Command(_)));
     }
 
     #[test]

@@ -37,7 +37,10 @@ impl Server<'_> {
     }
 
     pub(super) fn messages(&self) -> Answer {
-        json_text(format!("{{\"messages\":{}}}", self.session().messages_json()))
+        let mut text = "{\"messages\":".to_owned();
+        self.session().add_messages_json(&mut text);
+        text.push('}');
+        json_text(text)
     }
 
     pub(super) async fn available_models(&self, turn: Turn<'_>) -> Answer {

@@ -42,17 +42,17 @@ impl Server<'_> {
                 StreamingBehavior::FollowUp => session.follow_up(prompt).await,
             };
             drop(turn);
-            return self.respond(caller, &in_queue(queued)).await;
+            return self.respond(caller, in_queue(queued)).await;
         }
         let reserved = session.reserve().await;
         // It is taken: whatever comes next finds it.
         drop(turn);
         match take(reserved, prompt).await {
             Ok(run) => {
-                self.respond(caller, &disposition("started")).await;
+                self.respond(caller, disposition("started")).await;
                 see_through(run.await.map(Some));
             }
-            Err(error) => self.respond(caller, &Err(error)).await,
+            Err(error) => self.respond(caller, Err(error)).await,
         }
     }
 
@@ -91,7 +91,7 @@ impl Server<'_> {
         session.wait_for_idle().await;
         let result = begun(session.compact(compact.custom_instructions.as_deref()), turn).await;
         let answer = result.map_err(|error| error.message).and_then(|result| data(&result));
-        self.respond(caller, &answer).await;
+        self.respond(caller, answer).await;
         see_through(session.run_queued().await);
     }
 

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, around};
-use super::command::{Command, Request};
+use super::answer::{Answer, record};
+use super::command::{Command, Incoming, Request};
+use super::dialogs::Dialogs;
 use super::lines::{Line, MAX_LINE};
 use crate::cli::CliOptions;
 use crate::modes::output::LineWriter;
@@ -31,6 +32,7 @@ pub(super) struct Server<'a> {
     /// Commands of the user that are on.
     pub(super) running: AtomicUsize,
     writer: Arc<LineWriter>,
+    dialogs: Arc<Dialogs>,
     turns: tokio::sync::Mutex<()>,
     live: Mutex<Live>,
     /// The process is about to end: nothing begins any more.
@@ -53,6 +55,8 @@ impl<'a> Server<'a> {
         session: AgentSession,
     ) -> Self {
         let silent = CancellationToken::new();
+        let dialogs = Arc::new(Dialogs::new(Arc::clone(&writer), silent.clone()));
+        session.set_user_interface(Arc::<Dialogs>::clone(&dialogs));
         Self {
             workspace,
             options,
@@ -61,6 +65,7 @@ impl<'a> Server<'a> {
             turns: tokio::sync::Mutex::default(),
             live: Mutex::new(Live::new(session, &writer, &silent)),
             writer,
+            dialogs,
             stopping: CancellationToken::new(),
             silent,
         }
@@ -76,6 +81,7 @@ impl<'a> Server<'a> {
         if self.stopping.is_cancelled() {
             session.stop();
         }
+        session.set_user_interface(Arc::<Dialogs>::clone(&self.dialogs));
         let next = Live::new(session, &self.writer, &self.silent);
         let last = std::mem::replace(&mut *self.live(), next);
         last.session.unsubscribe(last.subscription);
@@ -84,37 +90,40 @@ impl<'a> Server<'a> {
 
     /// Does what a line asks for, and answers. To be polled once before a later line is.
     pub(super) async fn serve(&self, line: Line) {
-        let turn = self.turns.lock().await;
         let request = match line {
-            Line::Text(text) => Request::parse(&text),
+            Line::Text(text) => match Incoming::parse(&text) {
+                Incoming::Command(request) => request,
+                // A command that has its turn may wait for it.
+                Incoming::UiAnswer(answer) => return self.dialogs.answered(answer),
+                Incoming::Nothing => return,
+            },
             Line::TooLong => {
                 Request::unreadable(&format!("the line is longer than {MAX_LINE} bytes"))
             }
         };
+        let turn = self.turns.lock().await;
         let Request { id, name, command } = request;
         let caller = Caller { id: id.as_deref(), command: name.as_deref() };
         match command {
             Ok(_) if self.stopping.is_cancelled() => {
-                self.respond(caller, &Err("pi is about to end".to_owned())).await;
+                self.respond(caller, Err("pi is about to end".to_owned())).await;
             }
             Ok(command) => {
                 if let Some(answer) = self.carry_out(caller, command, turn).await {
-                    self.respond(caller, &answer).await;
+                    self.respond(caller, answer).await;
                 }
             }
-            Err(error) => self.respond(caller, &Err(error)).await,
+            Err(error) => self.respond(caller, Err(error)).await,
         }
         warn(self.workspace.warnings());
     }
 
-    pub(super) async fn respond(&self, caller: Caller<'_>, answer: &Answer) {
+    pub(super) async fn respond(&self, caller: Caller<'_>, answer: Answer) {
         // It is plain data, whose serialisation has no failing case.
-        let Ok([head, tail]) = around(caller.id, caller.command, answer) else { return };
-        let data = answer.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
-        let pieces = [head.as_str(), data, tail.as_str()];
+        let Ok(record) = record(caller.id, caller.command, answer) else { return };
         tokio::select! {
             biased;
-            written = self.writer.text(&pieces) => written.unwrap_or_default(),
+            written = self.writer.text(record) => written.unwrap_or_default(),
             () = self.silent.cancelled() => {}
         }
     }
