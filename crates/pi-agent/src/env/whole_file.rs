@@ -28,11 +28,7 @@ pub(super) async fn read<E: ExecutionEnv + ?Sized>(
 
 /// Reads `most` bytes, or until the file ends. `promised` bytes are asked for first; the size of a
 /// file is no bound, since those a kernel makes up have none.
-async fn read_up_to(
-    file: &dyn FileReader,
-    most: u64,
-    promised: u64,
-) -> Result<Vec<u8>, EnvError> {
+async fn read_up_to(file: &dyn FileReader, most: u64, promised: u64) -> Result<Vec<u8>, EnvError> {
     let mut content = Vec::new();
     let mut step = promised.max(1);
     loop {

@@ -136,6 +136,9 @@ impl LocalProcess {
                 }
             }
         }
+        if self.stop.is_none() {
+            self.group.leave();
+        }
         0
     }
 
