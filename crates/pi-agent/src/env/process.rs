@@ -17,7 +17,7 @@ pub struct ProcessCommand {
     pub cwd: PathBuf,
     /// All of the environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Everything is ended after this long.
+    /// Everything is ended after this long. What is longer than the clock can tell is no timeout.
     pub timeout: Option<Duration>,
 }
 

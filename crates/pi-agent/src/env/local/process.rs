@@ -60,7 +60,7 @@ pub(super) fn spawn(
         group,
         cancel,
         started,
-        deadline: command.timeout.map(|timeout| started + timeout),
+        deadline: command.timeout.and_then(|timeout| started.checked_add(timeout)),
         arguments: command.arguments,
         chunk: vec![0; CHUNK],
         was_given: false,

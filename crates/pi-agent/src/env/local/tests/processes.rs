@@ -210,6 +210,17 @@ async fn a_process_dropped_while_leftovers_are_listened_to_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_timeout_beyond_all_time_is_none() {
+    let bed = Bed::new();
+    for seconds in [u64::MAX, i64::MAX.unsigned_abs(), i64::MAX.unsigned_abs() / 2] {
+        let mut command = bed.shell("echo done");
+        command.timeout = Some(Duration::new(seconds, 999_999_999));
+        let ended = finish(&mut *bed.start(command).await).await;
+        assert_eq!(ended, ("done\n".to_owned(), ProcessEnd::Exited(0)), "{seconds}");
+    }
+}
+
+#[tokio::test]
 async fn asking_anew_loses_nothing() {
     let bed = Bed::new();
     let mut process =
