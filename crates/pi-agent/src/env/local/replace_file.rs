@@ -19,7 +19,8 @@ mod attributes;
 /// extended attributes.
 ///
 /// A rename is impossible, and the file is written in place, when it has other hard links or an
-/// access control list, when owner or attributes cannot be kept, when something is mounted on it, or when its folder takes no new file.
+/// access control list, when a new file gets such a list from its folder, when owner or attributes
+/// cannot be kept, when something is mounted on it, or when its folder takes no new file.
 ///
 /// # Errors
 /// Those of the operating system; `before_commit` refused. The old content is intact then, also
@@ -141,6 +142,9 @@ fn staged(path: &Path, old: Option<&Metadata>) -> Option<tempfile::NamedTempFile
     if let Some(old) = old {
         keep_owner_and_mode(stage.as_file(), old).ok()?;
         attributes::keep(path, stage.as_file()).ok()?;
+        if attributes::has_access_list(stage.path()) {
+            return None;
+        }
     }
     Some(stage)
 }

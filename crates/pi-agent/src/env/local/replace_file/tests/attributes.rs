@@ -79,6 +79,22 @@ fn rights_of_the_old_content_do_not_pass_to_the_new_one() {
 }
 
 #[test]
+fn nobody_gains_access_by_what_the_folder_gives_to_new_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o660)).unwrap();
+    if !set(dir.path(), "system.posix_acl_default", &access_list(12345, 6)) {
+        return;
+    }
+    put(&file, "new");
+    assert_eq!(get(&file, "system.posix_acl_access"), None);
+    assert_eq!(fs::metadata(&file).unwrap().mode() & 0o7777, 0o660);
+    put(&dir.path().join("new"), "new");
+    assert!(get(&dir.path().join("new"), "system.posix_acl_access").is_some());
+}
+
+#[test]
 fn an_access_list_stays() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("f");
