@@ -66,9 +66,11 @@ impl Tool for LsTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let path = arguments::optional_text(&call.arguments, "path")?;
-            let folder = self.context.resolve(path.as_deref().unwrap_or("."));
             let limit = arguments::limit(&call.arguments, "limit", DEFAULT_LIMIT)?;
-            let work = list(&*self.context.env, &folder, limit);
+            let work = async {
+                let folder = self.context.locate(path.as_deref().unwrap_or(".")).await;
+                list(&*self.context.env, &folder, limit).await
+            };
             call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
         })
     }

@@ -76,7 +76,7 @@ impl Tool for ReadTool {
         Box::pin(async move {
             let given = arguments::text(&call.arguments, "path")?;
             let request = Request {
-                target: self.context.resolve(&given),
+                path: self.context.resolve(&given),
                 given,
                 offset: arguments::number(&call.arguments, "offset")?,
                 limit: arguments::number(&call.arguments, "limit")?,
@@ -94,7 +94,8 @@ impl Tool for ReadTool {
 struct Request {
     /// The path as the model wrote it.
     given: String,
-    target: PathBuf,
+    /// The same, absolute.
+    path: PathBuf,
     /// The first line, from 1.
     offset: Option<f64>,
     limit: Option<f64>,
@@ -118,12 +119,13 @@ impl Request {
 
     /// Opens the file, trying other spellings of a name that is not there.
     async fn open(&self, env: &dyn ExecutionEnv) -> Result<Box<dyn FileReader>, ToolError> {
-        let missing = match env.open(&self.target).await {
+        let path = path::locate(env, &self.path).await;
+        let missing = match env.open(&path).await {
             Err(error) if error.kind == EnvErrorKind::NotFound => error,
             result => return result.map_err(|error| self.not_opened(&error)),
         };
-        for path in path::spellings(&self.target) {
-            match env.open(&path).await {
+        for spelling in path::spellings(&path) {
+            match env.open(&spelling).await {
                 Err(error) if error.kind == EnvErrorKind::NotFound => {}
                 result => return result.map_err(|error| self.not_opened(&error)),
             }
