@@ -156,11 +156,12 @@ impl Request {
         mut chunk: Vec<u8>,
     ) -> Result<ToolOutput, ToolError> {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
-        let end = self.limit.map(|limit| start + limit.max(0.0));
+        let end = self.limit.map(|limit| start + limit.max(0.0)).map(arguments::whole);
+        let start = arguments::whole(start);
         let encoding = Encoding::of(&chunk);
         // The window decodes what it shows of UTF-8; in UTF-16 not even lines can be told before.
         let mut utf16 = (encoding != Encoding::Utf8).then(|| Decoder::new(encoding));
-        let mut window = Window::new(whole(start), end.map(whole));
+        let mut window = Window::new(start, end);
         let mut read = 0;
         loop {
             match &mut utf16 {
@@ -177,14 +178,14 @@ impl Request {
             decoder.finish(&mut |text| window.feed(text));
         }
         let page = window.finish();
-        if whole(start) >= page.file_lines {
+        if start >= page.file_lines {
             return Err(ToolError::new(format!(
                 "Offset {} is beyond end of file ({} lines total)",
                 self.offset.unwrap_or(1.0),
                 page.file_lines
             )));
         }
-        Ok(self.page_output(page, encoding, whole(start), end.map(whole)))
+        Ok(self.page_output(page, encoding, start, end))
     }
 
     /// `start` and `end` are lines from 0, the end not included.
@@ -296,13 +297,6 @@ fn text_output(text: String, truncation: Option<TruncationResult>) -> ToolOutput
         details: truncation.map(|truncation| json!({"truncation": truncation})),
         ..ToolOutput::text(text)
     }
-}
-
-/// Rounds down; what is no line number becomes the nearest one.
-fn whole(line: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let line = line as u64;
-    line
 }
 
 /// Quoted for a shell where it needs to be.
