@@ -93,6 +93,7 @@ fn percent_decode(text: &str) -> String {
         let decoded = (*first == b'%')
             .then(|| tail.get(..2))
             .flatten()
+            .filter(|hex| hex.iter().all(u8::is_ascii_hexdigit))
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         bytes.push(decoded.unwrap_or(*first));
@@ -123,6 +124,7 @@ mod tests {
             ("~foo", "/w/~foo"),
             ("a\u{a0}b", "/w/a\u{a0}b"),
             ("file:///etc/my%20file", "/etc/my file"),
+            ("file:///a%+fb%4", "/a%+fb%4"),
             ("", "/w"),
         ];
         for (given, want) in cases {
