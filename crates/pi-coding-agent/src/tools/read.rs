@@ -1,6 +1,6 @@
 //! The tool that reads a text file, in pages, or an image.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -109,28 +109,43 @@ const CHUNK: usize = 1024 * 1024;
 
 impl Request {
     async fn run(&self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
-        let file = self.open(env).await?;
+        let (path, file) = self.open(env).await?;
         let start = file.read_at(0, vec![0; CHUNK]).await.map_err(|error| refused(&error))?;
         match image::sniff(&start) {
             Some(kind) => self.image(kind, &*file, start).await,
-            None => self.text(&*file, start).await,
+            None => self.text(&*file, start, &self.shell_name(&path, env.cwd())).await,
         }
     }
 
     /// Opens the file, trying other spellings of a name that is not there.
-    async fn open(&self, env: &dyn ExecutionEnv) -> Result<Box<dyn FileReader>, ToolError> {
+    async fn open(
+        &self,
+        env: &dyn ExecutionEnv,
+    ) -> Result<(PathBuf, Box<dyn FileReader>), ToolError> {
         let path = path::locate(env, &self.path).await;
         let missing = match env.open(&path).await {
+            Ok(file) => return Ok((path, file)),
             Err(error) if error.kind == EnvErrorKind::NotFound => error,
-            result => return result.map_err(|error| self.not_opened(&error)),
+            Err(error) => return Err(self.not_opened(&error)),
         };
         for spelling in path::spellings(&path) {
             match env.open(&spelling).await {
+                Ok(file) => return Ok((spelling, file)),
                 Err(error) if error.kind == EnvErrorKind::NotFound => {}
-                result => return result.map_err(|error| self.not_opened(&error)),
+                Err(error) => return Err(self.not_opened(&error)),
             }
         }
         Err(self.not_opened(&missing))
+    }
+
+    /// What a shell in `cwd` calls the file: as the model did, unless a shell would not see what is
+    /// meant by it.
+    fn shell_name(&self, path: &Path, cwd: &Path) -> String {
+        if cwd.join(&self.given) == path {
+            shell_word(&self.given)
+        } else {
+            shell_word(&path.to_string_lossy())
+        }
     }
 
     fn not_opened(&self, error: &EnvError) -> ToolError {
@@ -154,6 +169,7 @@ impl Request {
         &self,
         file: &dyn FileReader,
         mut chunk: Vec<u8>,
+        shell_name: &str,
     ) -> Result<ToolOutput, ToolError> {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
         let end = self.limit.map(|limit| start + limit.max(0.0)).map(arguments::whole);
@@ -185,7 +201,7 @@ impl Request {
                 page.file_lines
             )));
         }
-        Ok(self.page_output(page, encoding, start, end))
+        Ok(self.page_output(page, encoding, start, end, shell_name))
     }
 
     /// `start` and `end` are lines from 0, the end not included.
@@ -195,6 +211,7 @@ impl Request {
         encoding: Encoding,
         start: u64,
         end: Option<u64>,
+        shell_name: &str,
     ) -> ToolOutput {
         let cut = head_of(&page.text, page.totals, Limits::default());
         let total = page.file_lines;
@@ -213,11 +230,11 @@ impl Request {
         let limit = format_size(cut.max_bytes);
         let text = if cut.first_line_exceeds_limit {
             let (line, size) = (start + 1, format_size(page.first_line_bytes));
-            let (path, bytes) = (shell_word(&self.given), cut.max_bytes);
+            let bytes = cut.max_bytes;
             let command = match encoding {
-                Encoding::Utf8 => format!("sed -n '{line}p' {path}"),
+                Encoding::Utf8 => format!("sed -n '{line}p' {shell_name}"),
                 Encoding::Utf16(_) => {
-                    format!("iconv -f UTF-16 -t UTF-8 {path} | sed -n '{line}p'")
+                    format!("iconv -f UTF-16 -t UTF-8 {shell_name} | sed -n '{line}p'")
                 }
             };
             format!(
