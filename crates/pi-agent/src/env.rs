@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +20,6 @@ mod error;
 mod file;
 mod local;
 mod process;
-mod walk;
 mod whole_file;
 
 pub use blocking::{BlockingFiles, blocking_files};
@@ -29,7 +27,6 @@ pub use error::{EnvError, EnvErrorKind, Operation};
 pub use file::{DirEntry, FileIdentity, FileKind, FileReader, FileStat, FileVersion, FileWriter};
 pub use local::{LocalEnv, LocalEnvConfig, ProcessGroups, RunningGroup};
 pub use process::{LeaderExit, ProcessCommand, ProcessEnd, ProcessEvent, RunningProcess};
-pub use walk::{Walk, WalkOptions};
 
 /// What a method of [`ExecutionEnv`] gives.
 pub type EnvFuture<'a, T> = BoxFuture<'a, Result<T, EnvError>>;
@@ -97,15 +94,8 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     /// Makes a folder and those above it. One that is there already is no error.
     fn make_dirs<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()>;
 
-    /// Renames a file or folder, replacing a file at `to`. Errors name `from`.
-    fn rename<'a>(&'a self, from: &'a Path, to: &'a Path) -> EnvFuture<'a, ()>;
-
     /// Removes a file, a link (not what it points to), or an empty folder.
     fn remove<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()>;
-
-    /// Removes a folder and everything in it, following no link; of anything else what
-    /// [`Self::remove`] does.
-    fn remove_tree<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()>;
 
     /// Makes a new file in [`Self::temp_dir`] that only its owner may read: `prefix`, 16 random
     /// hexadecimal digits, `suffix`. It stays when the writer is dropped.
@@ -134,12 +124,6 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     /// a process that is about to end.
     fn kill_all(&self);
 
-    /// A part of a file: what of `range` lies within it, maybe nothing. To read on and on,
-    /// [`Self::open`] it.
-    fn read_range<'a>(&'a self, path: &'a Path, range: Range<u64>) -> EnvFuture<'a, Vec<u8>> {
-        Box::pin(whole_file::read_range(self, path, range))
-    }
-
     /// All of a regular file of at most `limit` bytes ([`EnvErrorKind::OverLimit`]), and what it was
     /// before it was read.
     fn read_file<'a>(&'a self, path: &'a Path, limit: u64) -> EnvFuture<'a, (Vec<u8>, FileStat)> {
@@ -151,11 +135,5 @@ pub trait ExecutionEnv: Send + Sync + fmt::Debug {
     /// well, or have none. For use, there is the function [`blocking_files`].
     fn blocking_files(&self) -> Option<Arc<dyn BlockingFiles>> {
         None
-    }
-
-    /// What there is below a folder: each folder before what is in it, names in order of their
-    /// bytes. Links are told and not followed, so there are no circles.
-    fn walk<'a>(&'a self, root: &'a Path, options: WalkOptions<'a>) -> EnvFuture<'a, Walk> {
-        Box::pin(walk::walk(self, root, options))
     }
 }

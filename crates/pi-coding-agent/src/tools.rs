@@ -76,9 +76,14 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// The absolute path a model means.
+    /// The absolute path a model wrote.
     pub fn resolve(&self, path: &str) -> PathBuf {
         path::resolve(path, self.env.cwd(), self.env.home())
+    }
+
+    /// The file it means by it.
+    pub async fn locate(&self, path: &str) -> PathBuf {
+        path::locate(&*self.env, &self.resolve(path)).await
     }
 }
 

@@ -62,7 +62,6 @@ pub enum Operation {
     /// To a file that is being written piece by piece.
     Write,
     MakeDirs,
-    Rename,
     Remove,
     TemporaryFile,
     /// Into the directory of a command.
@@ -81,7 +80,6 @@ impl Operation {
             Self::List => "scandir",
             Self::Write => "write",
             Self::MakeDirs => "mkdir",
-            Self::Rename => "rename",
             Self::Remove => "rm",
             Self::ChangeDirectory => "chdir",
             Self::Spawn => "spawn",

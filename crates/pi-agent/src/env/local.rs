@@ -121,22 +121,10 @@ impl ExecutionEnv for LocalEnv {
         blocking(Operation::MakeDirs, path, |path| Ok(fs::create_dir_all(path)?))
     }
 
-    fn rename<'a>(&'a self, from: &'a Path, to: &'a Path) -> EnvFuture<'a, ()> {
-        let to = to.to_owned();
-        blocking(Operation::Rename, from, move |from| Ok(fs::rename(from, to)?))
-    }
-
     fn remove<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()> {
         blocking(Operation::Remove, path, |path| {
             let is_dir = fs::symlink_metadata(path)?.is_dir();
             Ok(if is_dir { fs::remove_dir(path) } else { fs::remove_file(path) }?)
-        })
-    }
-
-    fn remove_tree<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()> {
-        blocking(Operation::Remove, path, |path| {
-            let is_dir = fs::symlink_metadata(path)?.is_dir();
-            Ok(if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) }?)
         })
     }
 

@@ -17,12 +17,13 @@ pub struct ProcessCommand {
     pub cwd: PathBuf,
     /// All of the environment; nothing is inherited.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Everything is ended after this long.
+    /// Everything is ended after this long. What is longer than the clock can tell is no timeout.
     pub timeout: Option<Duration>,
 }
 
-/// A command that was started. Dropped before it has ended, it is killed at once, with its group and
-/// what left the group.
+/// A command that was started. Dropped before it has told its end, it is killed at once, with its
+/// group and what left the group: also when its leader has ended, as long as the output of what that
+/// left behind is still listened to.
 pub trait RunningProcess: Send + fmt::Debug {
     /// The next output, as it came, of stdout and stderr together; or the end. Nothing is read
     /// ahead: a command whose output nobody takes waits.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::encoding::{self, Encoding};
 use super::mutation_queue::MutationQueue;
 use super::truncate::format_size;
-use super::{ToolContext, aborted, arguments, blocking, definition};
+use super::{ToolContext, aborted, arguments, blocking, definition, path};
 use diff::EditDiff;
 use matching::{Edit, Splice};
 use text::FileText;
@@ -104,9 +104,9 @@ impl Tool for EditTool {
         // The place in the queue is taken here, so that it follows the order of the calls.
         let prepared = arguments::text(&call.arguments, "path").and_then(|given| {
             let edits = read_edits(&call.arguments)?;
-            let target = self.context.resolve(&given);
-            let turn = self.queue.join(&target);
-            Ok((Request { given, target, edits }, turn))
+            let path = self.context.resolve(&given);
+            let turn = self.queue.join(&path);
+            Ok((Request { given, path, edits }, turn))
         });
         Box::pin(async move {
             let (request, mut turn) = prepared?;
@@ -149,14 +149,16 @@ fn read_edits(arguments: &Map<String, Value>) -> Result<Vec<Edit>, ToolError> {
 struct Request {
     /// The path as the model wrote it.
     given: String,
-    target: PathBuf,
+    /// The same, absolute.
+    path: PathBuf,
     edits: Vec<Edit>,
 }
 
 impl Request {
     /// Reads the file and works out what it becomes. Changes nothing, and may be given up.
     async fn prepare(self, env: &dyn ExecutionEnv) -> Result<Change, ToolError> {
-        let Self { given, target, edits } = self;
+        let Self { given, path, edits } = self;
+        let target = path::locate(env, &path).await;
         let read = env.read_file(&target, MAX_FILE_BYTES).await;
         let (bytes, seen) = read.map_err(|error| failed(&error, &given))?;
         blocking(move || {

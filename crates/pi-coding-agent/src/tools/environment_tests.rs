@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -134,6 +135,7 @@ async fn output_that_cannot_be_kept_is_told_and_shown() {
 async fn links_of_the_environment_share_one_line() {
     let bed = Bed::new();
     let env = Arc::new(moved(&bed));
+    let gate = env.slow("replace");
     std::os::unix::fs::symlink("f", bed.root().join("project/link")).unwrap();
     let tools = bed.tools_in(Arc::<Elsewhere>::clone(&env));
     let start = |name, arguments| {
@@ -141,10 +143,22 @@ async fn links_of_the_environment_share_one_line() {
     };
     let write = start("write", json!({"path": "link", "content": "two three"}));
     let edit = start("edit", edit_of("f"));
+    let release = async {
+        // The edit must know who is at work before it can tell that it has to wait.
+        let asked = || env.calls().contains(&"real_path /project/link".to_owned());
+        for _ in 0..1000 {
+            if asked() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        gate.release();
+        asked()
+    };
     // Polled the other way round.
-    let (edit, write) = tokio::join!(edit, write);
+    let (edit, write, asked) = tokio::join!(edit, write, release);
+    assert!(asked);
     write.unwrap();
     edit.unwrap();
     assert_eq!(fs::read(bed.root().join("project/f")).unwrap(), b"2 three");
-    assert!(env.calls().contains(&"real_path /project/link".to_owned()));
 }

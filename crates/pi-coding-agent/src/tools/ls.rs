@@ -1,10 +1,11 @@
 //! The tool that lists a folder.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::{EnvErrorKind, ExecutionEnv, FileKind};
+use pi_agent::env::{DirEntry, EnvErrorKind, ExecutionEnv, FileKind};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
@@ -65,9 +66,11 @@ impl Tool for LsTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let path = arguments::optional_text(&call.arguments, "path")?;
-            let folder = self.context.resolve(path.as_deref().unwrap_or("."));
             let limit = arguments::limit(&call.arguments, "limit", DEFAULT_LIMIT)?;
-            let work = list(&*self.context.env, &folder, limit);
+            let work = async {
+                let folder = self.context.locate(path.as_deref().unwrap_or(".")).await;
+                list(&*self.context.env, &folder, limit).await
+            };
             call.cancel.run_until_cancelled(work).await.unwrap_or_else(|| Err(aborted()))
         })
     }
@@ -88,16 +91,17 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
             });
         }
     };
-    let mut names: Vec<(SortKey, FileKind)> = entries
+    let mut names: Vec<(SortKey, OsString, FileKind)> = entries
         .into_iter()
-        .map(|entry| (SortKey::new(entry.name.to_string_lossy().into_owned()), entry.kind))
+        .map(|DirEntry { name, kind }| {
+            (SortKey::new(name.to_string_lossy().into_owned()), name, kind)
+        })
         .collect();
     names.sort_unstable();
     let mut listing = Listing::default();
     let mut shown = 0;
     let mut has_more = false;
-    for (key, kind) in names {
-        let name = key.into_name();
+    for (key, name, kind) in names {
         let is_folder = match kind {
             FileKind::Directory => true,
             FileKind::Link => match env.stat(&folder.join(&name)).await {
@@ -111,7 +115,8 @@ async fn list(env: &dyn ExecutionEnv, folder: &Path, limit: u64) -> Result<ToolO
             has_more = true;
             break;
         }
-        listing.push(&if is_folder { name + "/" } else { name });
+        let shown_name = key.into_name();
+        listing.push(&if is_folder { shown_name + "/" } else { shown_name });
         shown += 1;
     }
     let limit = has_more.then(|| Notice::limit("entries", limit, "", "entryLimitReached"));

@@ -9,7 +9,7 @@ use pi_agent::env::{ExecutionEnv, FileIdentity};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::crashed;
+use super::{crashed, path};
 
 /// One waiting line per real file. Clones share the lines.
 #[derive(Debug, Clone)]
@@ -48,6 +48,7 @@ struct Real {
 
 impl Real {
     async fn of(env: &dyn ExecutionEnv, path: PathBuf) -> Self {
+        let path = path::locate(env, &path).await;
         let path = env.real_path(&path).await.unwrap_or(path);
         let shared = env.stat(&path).await.ok().and_then(|found| found.shared);
         Self { path, shared }
@@ -240,6 +241,19 @@ mod tests {
         assert!(is_called(&mut link).await);
         drop(link);
         assert!(is_called(&mut real).await);
+    }
+
+    #[tokio::test]
+    async fn special_spaces_join_the_line_of_the_file_they_mean() {
+        let bed = Bed::new();
+        bed.put("its\u{a0}own", "x");
+        std::os::unix::fs::symlink("its\u{a0}own", bed.path("link")).unwrap();
+        let queue = queue(&bed);
+        let join = |name| queue.join(&bed.path(name));
+        let (_first, mut own, mut other) = (join("link"), join("its\u{a0}own"), join("its own"));
+        assert!(!is_called(&mut own).await && is_called(&mut other).await);
+        let (_first, mut same) = (join("new one"), join("new\u{a0}one"));
+        assert!(!is_called(&mut same).await);
     }
 
     #[tokio::test]

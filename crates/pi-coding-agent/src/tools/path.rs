@@ -2,16 +2,45 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_agent::env::{EnvErrorKind, ExecutionEnv};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::paths;
 
 /// Makes a path absolute against `cwd`: one leading `@` is dropped, `~` is the home, a `file://`
-/// address is its path, Unicode spaces are spaces, `.` and `..` are resolved by name.
+/// address is its path, `.` and `..` are resolved by name. What its spaces are, [`locate`] tells.
 pub fn resolve(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let path = path.strip_prefix('@').unwrap_or(path);
-    let path: String = path.chars().map(plain_space).collect();
-    paths::fold(&cwd.join(expand(&path, home)))
+    paths::fold(&cwd.join(expand(path, home)))
+}
+
+/// The file a path means: models write Unicode spaces for plain ones, so each name that has some is
+/// itself where there is such a file or folder, and otherwise the name with plain spaces.
+pub async fn locate(env: &dyn ExecutionEnv, path: &Path) -> PathBuf {
+    let mut located = PathBuf::new();
+    for name in path.components() {
+        let plain = name.as_os_str().to_str().and_then(with_plain_spaces);
+        located.push(name);
+        if let Some(plain) = plain
+            && is_missing(env, &located).await
+        {
+            located.set_file_name(plain);
+        }
+    }
+    located
+}
+
+async fn is_missing(env: &dyn ExecutionEnv, path: &Path) -> bool {
+    let found = env.stat(path).await;
+    found.is_err_and(|error| {
+        matches!(error.kind, EnvErrorKind::NotFound | EnvErrorKind::NotDirectory)
+    })
+}
+
+/// `None` if it has no other spaces.
+fn with_plain_spaces(name: &str) -> Option<String> {
+    let plain: String = name.chars().map(plain_space).collect();
+    (plain != name).then_some(plain)
 }
 
 /// `~` and `~/…` under `home`, `file://…` as its path; anything else as it is.
@@ -64,6 +93,7 @@ fn percent_decode(text: &str) -> String {
         let decoded = (*first == b'%')
             .then(|| tail.get(..2))
             .flatten()
+            .filter(|hex| hex.iter().all(u8::is_ascii_hexdigit))
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         bytes.push(decoded.unwrap_or(*first));
@@ -74,7 +104,10 @@ fn percent_decode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::tools::testing::Bed;
 
     #[test]
     fn paths_are_resolved_against_the_session_folder() {
@@ -89,14 +122,57 @@ mod tests {
             ("~/a", "/home/u/a"),
             ("@~/a", "/home/u/a"),
             ("~foo", "/w/~foo"),
-            ("a\u{a0}b\u{202f}c", "/w/a b c"),
+            ("a\u{a0}b", "/w/a\u{a0}b"),
             ("file:///etc/my%20file", "/etc/my file"),
+            ("file:///a%+fb%4", "/a%+fb%4"),
             ("", "/w"),
         ];
         for (given, want) in cases {
             let got = resolve(given, Path::new("/w"), Some(Path::new("/home/u")));
             assert_eq!(got, Path::new(want), "{given}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_with_special_spaces_means_itself_where_there_is_one() {
+        let bed = Bed::new();
+        bed.put("a\u{a0}b.txt", "needle\n");
+        bed.put("a b.txt", "other\n");
+        bed.put("in\u{2003}it/f", "needle\n");
+        let name = json!("a\u{a0}b.txt");
+        assert_eq!(bed.text("read", json!({"path": name})).await, "needle\n");
+        let grep = json!({"path": name, "pattern": "e"});
+        assert_eq!(bed.text("grep", grep).await, "a\u{a0}b.txt:1: needle");
+        let edits = json!([{"oldText": "needle", "newText": "pin"}]);
+        bed.call("edit", json!({"path": name, "edits": edits})).await.unwrap();
+        assert_eq!(bed.get("a\u{a0}b.txt"), b"pin\n");
+        bed.call("write", json!({"path": name, "content": "all new"})).await.unwrap();
+        assert_eq!(bed.get("a\u{a0}b.txt"), b"all new");
+        assert_eq!(bed.get("a b.txt"), b"other\n");
+        assert_eq!(bed.text("ls", json!({"path": "in\u{2003}it"})).await, "f");
+        let find = json!({"path": "in\u{2003}it", "pattern": "*"});
+        assert_eq!(bed.text("find", find).await, "f");
+        let new = json!({"path": "in\u{2003}it/new\u{2003}one", "content": "x"});
+        bed.call("write", new).await.unwrap();
+        assert_eq!(bed.get("in\u{2003}it/new one"), b"x");
+    }
+
+    #[tokio::test]
+    async fn special_spaces_are_plain_where_there_is_no_such_name() {
+        let bed = Bed::new();
+        bed.put("plain one.txt", "text");
+        let spaced = |name: &str| name.replace(' ', "\u{202f}");
+        assert_eq!(bed.text("read", json!({"path": spaced("plain one.txt")})).await, "text");
+        let new = json!({"path": spaced("new dir/new name"), "content": "x"});
+        assert_eq!(
+            bed.text("write", new).await,
+            format!("Successfully wrote to {}", spaced("new dir/new name"))
+        );
+        assert_eq!(bed.get("new dir/new name"), b"x");
+        assert_eq!(
+            bed.text("ls", json!({"path": spaced("no such")})).await,
+            format!("Path not found: {}", bed.path("no such").display())
+        );
     }
 
     #[test]

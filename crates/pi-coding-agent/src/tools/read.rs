@@ -1,6 +1,6 @@
 //! The tool that reads a text file, in pages, or an image.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -76,7 +76,7 @@ impl Tool for ReadTool {
         Box::pin(async move {
             let given = arguments::text(&call.arguments, "path")?;
             let request = Request {
-                target: self.context.resolve(&given),
+                path: self.context.resolve(&given),
                 given,
                 offset: arguments::number(&call.arguments, "offset")?,
                 limit: arguments::number(&call.arguments, "limit")?,
@@ -94,7 +94,8 @@ impl Tool for ReadTool {
 struct Request {
     /// The path as the model wrote it.
     given: String,
-    target: PathBuf,
+    /// The same, absolute.
+    path: PathBuf,
     /// The first line, from 1.
     offset: Option<f64>,
     limit: Option<f64>,
@@ -108,27 +109,43 @@ const CHUNK: usize = 1024 * 1024;
 
 impl Request {
     async fn run(&self, env: &dyn ExecutionEnv) -> Result<ToolOutput, ToolError> {
-        let file = self.open(env).await?;
+        let (path, file) = self.open(env).await?;
         let start = file.read_at(0, vec![0; CHUNK]).await.map_err(|error| refused(&error))?;
         match image::sniff(&start) {
             Some(kind) => self.image(kind, &*file, start).await,
-            None => self.text(&*file, start).await,
+            None => self.text(&*file, start, &self.shell_name(&path, env.cwd())).await,
         }
     }
 
     /// Opens the file, trying other spellings of a name that is not there.
-    async fn open(&self, env: &dyn ExecutionEnv) -> Result<Box<dyn FileReader>, ToolError> {
-        let missing = match env.open(&self.target).await {
+    async fn open(
+        &self,
+        env: &dyn ExecutionEnv,
+    ) -> Result<(PathBuf, Box<dyn FileReader>), ToolError> {
+        let path = path::locate(env, &self.path).await;
+        let missing = match env.open(&path).await {
+            Ok(file) => return Ok((path, file)),
             Err(error) if error.kind == EnvErrorKind::NotFound => error,
-            result => return result.map_err(|error| self.not_opened(&error)),
+            Err(error) => return Err(self.not_opened(&error)),
         };
-        for path in path::spellings(&self.target) {
-            match env.open(&path).await {
+        for spelling in path::spellings(&path) {
+            match env.open(&spelling).await {
+                Ok(file) => return Ok((spelling, file)),
                 Err(error) if error.kind == EnvErrorKind::NotFound => {}
-                result => return result.map_err(|error| self.not_opened(&error)),
+                Err(error) => return Err(self.not_opened(&error)),
             }
         }
         Err(self.not_opened(&missing))
+    }
+
+    /// What a shell in `cwd` calls the file: as the model did, unless a shell would not see what is
+    /// meant by it.
+    fn shell_name(&self, path: &Path, cwd: &Path) -> String {
+        if cwd.join(&self.given) == path {
+            shell_word(&self.given)
+        } else {
+            shell_word(&path.to_string_lossy())
+        }
     }
 
     fn not_opened(&self, error: &EnvError) -> ToolError {
@@ -152,13 +169,15 @@ impl Request {
         &self,
         file: &dyn FileReader,
         mut chunk: Vec<u8>,
+        shell_name: &str,
     ) -> Result<ToolOutput, ToolError> {
         let start = (self.offset.unwrap_or(1.0) - 1.0).max(0.0);
-        let end = self.limit.map(|limit| start + limit.max(0.0));
+        let end = self.limit.map(|limit| start + limit.max(0.0)).map(arguments::whole);
+        let start = arguments::whole(start);
         let encoding = Encoding::of(&chunk);
         // The window decodes what it shows of UTF-8; in UTF-16 not even lines can be told before.
         let mut utf16 = (encoding != Encoding::Utf8).then(|| Decoder::new(encoding));
-        let mut window = Window::new(whole(start), end.map(whole));
+        let mut window = Window::new(start, end);
         let mut read = 0;
         loop {
             match &mut utf16 {
@@ -175,14 +194,14 @@ impl Request {
             decoder.finish(&mut |text| window.feed(text));
         }
         let page = window.finish();
-        if whole(start) >= page.file_lines {
+        if start >= page.file_lines {
             return Err(ToolError::new(format!(
                 "Offset {} is beyond end of file ({} lines total)",
                 self.offset.unwrap_or(1.0),
                 page.file_lines
             )));
         }
-        Ok(self.page_output(page, encoding, whole(start), end.map(whole)))
+        Ok(self.page_output(page, encoding, start, end, shell_name))
     }
 
     /// `start` and `end` are lines from 0, the end not included.
@@ -192,6 +211,7 @@ impl Request {
         encoding: Encoding,
         start: u64,
         end: Option<u64>,
+        shell_name: &str,
     ) -> ToolOutput {
         let cut = head_of(&page.text, page.totals, Limits::default());
         let total = page.file_lines;
@@ -210,11 +230,11 @@ impl Request {
         let limit = format_size(cut.max_bytes);
         let text = if cut.first_line_exceeds_limit {
             let (line, size) = (start + 1, format_size(page.first_line_bytes));
-            let (path, bytes) = (shell_word(&self.given), cut.max_bytes);
+            let bytes = cut.max_bytes;
             let command = match encoding {
-                Encoding::Utf8 => format!("sed -n '{line}p' {path}"),
+                Encoding::Utf8 => format!("sed -n '{line}p' {shell_name}"),
                 Encoding::Utf16(_) => {
-                    format!("iconv -f UTF-16 -t UTF-8 {path} | sed -n '{line}p'")
+                    format!("iconv -f UTF-16 -t UTF-8 {shell_name} | sed -n '{line}p'")
                 }
             };
             format!(
@@ -294,13 +314,6 @@ fn text_output(text: String, truncation: Option<TruncationResult>) -> ToolOutput
         details: truncation.map(|truncation| json!({"truncation": truncation})),
         ..ToolOutput::text(text)
     }
-}
-
-/// Rounds down; what is no line number becomes the nearest one.
-fn whole(line: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-    let line = line as u64;
-    line
 }
 
 /// Quoted for a shell where it needs to be.

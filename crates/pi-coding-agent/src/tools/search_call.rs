@@ -47,12 +47,15 @@ pub(super) async fn run(
     work: impl FnOnce(SearchCall) -> Result<ToolOutput, ToolError> + Send + 'static,
 ) -> Result<ToolOutput, ToolError> {
     let path = arguments::optional_text(&call.arguments, "path")?;
+    let limit = arguments::limit(&call.arguments, "limit", default_limit)?;
+    let root = context.locate(path.as_deref().unwrap_or("."));
+    let root = call.cancel.run_until_cancelled(root).await.ok_or_else(aborted)?;
     let cancel = call.cancel.child_token();
     let search = SearchCall {
         env: Arc::clone(&context.env),
         files: blocking_files(&context.env),
-        root: context.resolve(path.as_deref().unwrap_or(".")),
-        limit: arguments::limit(&call.arguments, "limit", default_limit)?,
+        root,
+        limit,
         cancel: cancel.clone(),
     };
     let _end = cancel.drop_guard();

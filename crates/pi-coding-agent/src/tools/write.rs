@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::env::EnvErrorKind;
+use pi_agent::env::{EnvError, EnvErrorKind};
 use pi_agent::{Tool, ToolCallInput, ToolError, ToolOutput};
 use serde_json::json;
 
 use super::mutation_queue::MutationQueue;
-use super::{ToolContext, aborted, arguments, definition, refused};
+use super::{ToolContext, aborted, arguments, definition, path, refused};
 
 /// Creates or overwrites a file, bytes as given.
 #[derive(Debug)]
@@ -60,22 +60,23 @@ impl Tool for WriteTool {
         let content = arguments::text(&call.arguments, "content");
         // The place in the queue is taken here, so that it follows the order of the calls.
         let prepared = given.and_then(|given| {
-            let target = self.context.resolve(&given);
-            let turn = self.queue.join(&target);
-            Ok((given, content?, target, turn))
+            let path = self.context.resolve(&given);
+            let turn = self.queue.join(&path);
+            Ok((given, content?, path, turn))
         });
         Box::pin(async move {
-            let (given, content, target, mut turn) = prepared?;
+            let (given, content, path, mut turn) = prepared?;
             let env = Arc::clone(&self.context.env);
             let prepare = async {
                 turn.wait().await;
-                match target.parent() {
-                    Some(parent) => env.make_dirs(parent).await,
-                    None => Ok(()),
+                let target = path::locate(&*env, &path).await;
+                if let Some(parent) = target.parent() {
+                    env.make_dirs(parent).await?;
                 }
+                Ok(target)
             };
             let ready = call.cancel.run_until_cancelled(prepare).await.ok_or_else(aborted)?;
-            ready.map_err(|error| refused(&error))?;
+            let target = ready.map_err(|error: EnvError| refused(&error))?;
             if call.cancel.is_cancelled() {
                 return Err(aborted());
             }

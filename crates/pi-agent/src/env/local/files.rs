@@ -1,6 +1,7 @@
 //! Files and folders as a thread that may block sees them.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -45,9 +46,29 @@ pub(super) fn list(folder: &Path) -> io::Result<Vec<DirEntry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let kind = stat::kind(entry.file_type()?);
-        entries.push(DirEntry { name: entry.file_name(), kind });
+        entries.extend(told(entry.file_name(), entry.file_type())?);
     }
     entries.sort_unstable();
     Ok(entries)
+}
+
+/// Some file systems do not tell kinds with the names. Asked for it, a file may have gone.
+fn told(name: OsString, kind: io::Result<FileType>) -> io::Result<Option<DirEntry>> {
+    match kind {
+        Ok(kind) => Ok(Some(DirEntry { name, kind: stat::kind(kind) })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_goes_away_meanwhile_is_not_listed_and_hides_no_other() {
+        let failed = |kind: io::ErrorKind| told("name".into(), Err(kind.into()));
+        assert_eq!(failed(io::ErrorKind::NotFound).unwrap(), None);
+        assert!(failed(io::ErrorKind::PermissionDenied).is_err());
+    }
 }

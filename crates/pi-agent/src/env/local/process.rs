@@ -60,7 +60,7 @@ pub(super) fn spawn(
         group,
         cancel,
         started,
-        deadline: command.timeout.map(|timeout| started + timeout),
+        deadline: command.timeout.and_then(|timeout| started.checked_add(timeout)),
         arguments: command.arguments,
         chunk: vec![0; CHUNK],
         was_given: false,
@@ -135,6 +135,9 @@ impl LocalProcess {
                     }
                 }
             }
+        }
+        if self.stop.is_none() {
+            self.group.leave();
         }
         0
     }

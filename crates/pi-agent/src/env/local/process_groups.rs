@@ -73,7 +73,7 @@ impl ProcessGroups {
             list.groups.insert(key, Group::Led(pid));
         }
         drop(list);
-        Ok(Some((child, RunningGroup { groups: self.clone(), key, running: true })))
+        Ok(Some((child, RunningGroup { groups: self.clone(), key, is_over: false })))
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
@@ -81,13 +81,13 @@ impl ProcessGroups {
     }
 }
 
-/// A group whose command is being run. Dropped before the leader has ended, or while it is ending,
-/// it kills the group.
+/// A group whose command is being run. Dropped before the command is over, it kills the group, also
+/// where only what the leader has left behind still runs.
 #[derive(Debug)]
 pub struct RunningGroup {
     groups: ProcessGroups,
     key: u64,
-    running: bool,
+    is_over: bool,
 }
 
 impl RunningGroup {
@@ -120,18 +120,17 @@ impl RunningGroup {
 
     /// The leader has ended, and what it left behind may stay.
     pub fn forget(mut self) {
-        self.running = false;
+        self.is_over = true;
         self.groups.lock().groups.remove(&self.key);
     }
 
-    /// The leader has ended. What it left behind stays on the list.
-    pub fn leader_ended(&mut self) {
+    /// The leader has ended; what it left behind may still be waited for.
+    pub(super) fn leader_ended(&mut self) {
         let mut list = self.groups.lock();
         let Some(Group::Led(id)) = list.groups.get(&self.key) else {
             return;
         };
         let id = *id;
-        self.running = false;
         if test_kill_process_group(id).is_err() {
             list.groups.remove(&self.key);
         } else {
@@ -141,6 +140,11 @@ impl RunningGroup {
         }
     }
 
+    /// The command is over. What it left behind may stay, and stays on the list.
+    pub(super) fn leave(&mut self) {
+        self.is_over = true;
+    }
+
     fn group(&self) -> Option<Group> {
         self.groups.lock().groups.get(&self.key).cloned()
     }
@@ -148,7 +152,7 @@ impl RunningGroup {
 
 impl Drop for RunningGroup {
     fn drop(&mut self) {
-        if self.running {
+        if !self.is_over {
             self.kill();
             self.groups.lock().groups.remove(&self.key);
         }

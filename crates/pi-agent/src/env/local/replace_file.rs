@@ -13,11 +13,14 @@ use super::Refusal;
 use super::real_path::real_path;
 use crate::env::EnvErrorKind;
 
-/// Puts `content` at `path`, following symbolic links. An existing file keeps its mode and owner.
+mod attributes;
+
+/// Puts `content` at `path`, following symbolic links. An existing file keeps its mode, owner and
+/// extended attributes.
 ///
 /// A rename is impossible, and the file is written in place, when it has other hard links or an
-/// access control list, when its owner cannot be kept, when something is mounted on it, or when its
-/// folder takes no new file.
+/// access control list, when a new file gets such a list from its folder, when owner or attributes
+/// cannot be kept, when something is mounted on it, or when its folder takes no new file.
 ///
 /// # Errors
 /// Those of the operating system; `before_commit` refused. The old content is intact then, also
@@ -127,7 +130,7 @@ fn check_writable(path: &Path, old: &Metadata) -> Result<(), Refusal> {
 
 /// The new file beside the old one, or `None` where a rename would lose something.
 fn staged(path: &Path, old: Option<&Metadata>) -> Option<tempfile::NamedTempFile> {
-    if old.is_some_and(|old| old.nlink() > 1) || has_access_list(path) {
+    if old.is_some_and(|old| old.nlink() > 1) || attributes::has_access_list(path) {
         return None;
     }
     let mode = old.map_or(0o666, |old| old.mode() & 0o7777);
@@ -138,6 +141,10 @@ fn staged(path: &Path, old: Option<&Metadata>) -> Option<tempfile::NamedTempFile
         .ok()?;
     if let Some(old) = old {
         keep_owner_and_mode(stage.as_file(), old).ok()?;
+        attributes::keep(path, stage.as_file()).ok()?;
+        if attributes::has_access_list(stage.path()) {
+            return None;
+        }
     }
     Some(stage)
 }
@@ -149,11 +156,6 @@ fn keep_owner_and_mode(stage: &File, old: &Metadata) -> io::Result<()> {
     }
     // The umask took bits away at creation, and a change of owner may take more.
     stage.set_permissions(Permissions::from_mode(old.mode() & 0o7777))
-}
-
-fn has_access_list(path: &Path) -> bool {
-    let mut none = [0_u8; 0];
-    rustix::fs::getxattr(path, "system.posix_acl_access", &mut none[..]).is_ok()
 }
 
 /// What is longer than the old content goes first: whether there is room for it shows before the

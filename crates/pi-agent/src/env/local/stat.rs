@@ -9,12 +9,16 @@ pub(super) fn of(file: &Metadata) -> FileStat {
     FileStat {
         kind: kind(file.file_type()),
         size: file.size(),
-        modified_ms: file.mtime() * 1000 + file.mtime_nsec() / 1_000_000,
+        modified_ms: milliseconds(file.mtime(), file.mtime_nsec()),
         permissions: file.mode() & 0o7777,
         version: version(file),
         shared: (file.is_file() && file.nlink() > 1)
             .then(|| FileIdentity::new(format!("{}:{}", file.dev(), file.ino()))),
     }
+}
+
+fn milliseconds(seconds: i64, nanoseconds: i64) -> i64 {
+    seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000)
 }
 
 pub(super) fn kind(file: FileType) -> FileKind {
@@ -41,4 +45,22 @@ fn version(file: &Metadata) -> FileVersion {
         file.ctime(),
         file.ctime_nsec(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_beyond_all_milliseconds_are_the_last_or_first_of_them() {
+        let cases = [
+            ((1, 2_000_000), 1002),
+            ((-1, 999_000_000), -1),
+            ((i64::MAX, 999_999_999), i64::MAX),
+            ((i64::MIN, 0), i64::MIN),
+        ];
+        for ((seconds, nanoseconds), want) in cases {
+            assert_eq!(milliseconds(seconds, nanoseconds), want);
+        }
+    }
 }

@@ -3,7 +3,6 @@ use super::*;
 mod endings;
 mod files;
 mod processes;
-mod walks;
 
 /// A scratch folder and an environment that works there.
 struct Bed {

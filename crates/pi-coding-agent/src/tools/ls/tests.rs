@@ -1,4 +1,6 @@
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
@@ -33,6 +35,18 @@ async fn names_come_sorted_with_folders_marked_and_nothing_ignored() {
     );
     assert_eq!(output.details, None);
     assert_eq!(bed.text("ls", json!({"path": "folder-link"})).await, "y");
+}
+
+#[tokio::test]
+async fn names_that_are_no_text_are_listed_as_the_kind_they_are() {
+    let bed = Bed::new();
+    let path = |name: &[u8]| bed.path("").join(OsStr::from_bytes(name));
+    fs::create_dir(path(b"a\xff")).unwrap();
+    fs::write(path(b"b\xff"), "").unwrap();
+    symlink("a\u{fffd}", path(b"c\xff")).unwrap();
+    symlink(path(b"a\xff"), path(b"d\xff")).unwrap();
+    symlink(path(b"b\xff"), path(b"e\xff")).unwrap();
+    assert_eq!(bed.text("ls", json!({})).await, "a\u{fffd}/\nb\u{fffd}\nd\u{fffd}/\ne\u{fffd}");
 }
 
 #[tokio::test]

@@ -391,3 +391,25 @@ async fn a_hint_for_a_shell_is_safe_whatever_the_name() {
     let odd = bed.text("read", json!({"path": "a\u{fffd}b"})).await;
     assert!(odd.ends_with("is not valid UTF-8. Use bash to read it."), "{odd}");
 }
+
+#[tokio::test]
+async fn the_command_for_a_long_line_works_however_the_path_was_written() {
+    let bed = Bed::new();
+    let line = "x".repeat(60_000);
+    bed.put("plain", &line);
+    bed.put("two words\u{202f}am.txt", &line);
+    std::fs::write(bed.root().join("home/at home"), &line).unwrap();
+    for given in [
+        "plain",
+        "./plain",
+        "@plain",
+        "~/at home",
+        "two\u{a0}words am.txt",
+        &format!("file://{}", bed.path("plain").display()),
+    ] {
+        let text = bed.text("read", json!({"path": given})).await;
+        let command = text.split_once("Use bash: ").unwrap().1.strip_suffix(']').unwrap();
+        let shown = bed.text("bash", json!({"command": command})).await;
+        assert!(shown.contains("Showing last 50.0KB") || shown.len() == 51_200, "{given}: {shown}");
+    }
+}

@@ -196,20 +196,8 @@ impl ExecutionEnv for Elsewhere {
         })
     }
 
-    fn rename<'a>(&'a self, from: &'a Path, to: &'a Path) -> EnvFuture<'a, ()> {
-        self.pass(Operation::Rename, "rename", from, async |at| {
-            self.inner.rename(&at, &self.at(to)).await
-        })
-    }
-
     fn remove<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()> {
         self.pass(Operation::Remove, "remove", path, async |at| self.inner.remove(&at).await)
-    }
-
-    fn remove_tree<'a>(&'a self, path: &'a Path) -> EnvFuture<'a, ()> {
-        self.pass(Operation::Remove, "remove_tree", path, async |at| {
-            self.inner.remove_tree(&at).await
-        })
     }
 
     fn temporary_file<'a>(

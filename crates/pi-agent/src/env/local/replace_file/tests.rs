@@ -2,6 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
+mod attributes;
 mod processes;
 
 fn put(path: &Path, content: &str) {

@@ -193,6 +193,34 @@ async fn a_dropped_process_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_process_dropped_while_leftovers_are_listened_to_leaves_nothing() {
+    let bed = Bed::new();
+    let script = "(while :; do echo x; sleep 0.02; done) & sleep 300 & echo $! >child; \
+                  echo $$ >leader";
+    let mut process = bed.start(bed.shell(script)).await;
+    let child = bed.line_of("child").await;
+    let leader = Path::new("/proc").join(bed.line_of("leader").await);
+    // It is there until its end has been noticed.
+    while leader.exists() {
+        assert!(matches!(process.next().await, ProcessEvent::Output(_)));
+    }
+    assert!(is_alive(&child));
+    drop(process);
+    eventually(|| !is_alive(&child)).await;
+}
+
+#[tokio::test]
+async fn a_timeout_beyond_all_time_is_none() {
+    let bed = Bed::new();
+    for seconds in [u64::MAX, i64::MAX.unsigned_abs(), i64::MAX.unsigned_abs() / 2] {
+        let mut command = bed.shell("echo done");
+        command.timeout = Some(Duration::new(seconds, 999_999_999));
+        let ended = finish(&mut *bed.start(command).await).await;
+        assert_eq!(ended, ("done\n".to_owned(), ProcessEnd::Exited(0)), "{seconds}");
+    }
+}
+
+#[tokio::test]
 async fn asking_anew_loses_nothing() {
     let bed = Bed::new();
     let mut process =
