@@ -14,6 +14,7 @@ mod demo;
 pub mod env;
 pub mod error;
 pub mod export;
+mod json_place;
 pub mod models;
 mod modes;
 mod nearest;

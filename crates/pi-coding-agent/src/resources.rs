@@ -9,6 +9,7 @@ use std::path::Path;
 
 pub mod context_files;
 pub mod library;
+pub(crate) mod old_folders;
 mod packages;
 mod patterns;
 mod source_info;

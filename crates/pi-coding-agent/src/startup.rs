@@ -24,6 +24,7 @@ pub(crate) fn workspace(options: &CliOptions, env: Env) -> Result<Workspace, App
     let workspace_options = WorkspaceOptions {
         approve: options.approve,
         offline: options.offline,
+        verbose: options.verbose,
         system_prompt: options.system_prompt.clone(),
         append_system_prompt: options.append_system_prompt.clone(),
         context_files: options.context_files,

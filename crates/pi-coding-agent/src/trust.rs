@@ -12,7 +12,7 @@ use crate::error::Warning;
 use crate::settings::ProjectTrust;
 
 /// Entries of `.pi` that can change what pi does. A bare `.pi` needs no trust.
-const PROTECTED: [&str; 8] = [
+const PROTECTED: [&str; 9] = [
     "settings.json",
     "mcp.json",
     "SYSTEM.md",
@@ -20,6 +20,8 @@ const PROTECTED: [&str; 8] = [
     "extensions",
     "skills",
     "prompts",
+    // The old name of `prompts`, which it becomes in a trusted project.
+    "commands",
     "themes",
 ];
 
@@ -66,9 +68,16 @@ pub fn project_dir(cwd: &Path, agent_dir: &Path) -> Option<PathBuf> {
 /// Decides for modes that cannot ask: the flag, then the saved decision of the nearest directory,
 /// then whether there is anything to trust, then the default.
 pub fn decide(question: &TrustQuestion<'_>) -> TrustDecision {
-    if let Some(trusted) = question.approve {
-        return TrustDecision { trusted, reason: TrustReason::Flag, warning: None };
-    }
+    // Whoever else may have a say (an extension of the user) comes between the two.
+    flag(question).unwrap_or_else(|| saved_or_default(question))
+}
+
+fn flag(question: &TrustQuestion<'_>) -> Option<TrustDecision> {
+    let trusted = question.approve?;
+    Some(TrustDecision { trusted, reason: TrustReason::Flag, warning: None })
+}
+
+fn saved_or_default(question: &TrustQuestion<'_>) -> TrustDecision {
     let (saved, warning) = match saved_decision(question.agent_dir, question.cwd) {
         Ok(saved) => (saved, None),
         Err(warning) => (None, Some(warning)),
@@ -96,7 +105,17 @@ fn has_protected_resources(question: &TrustQuestion<'_>) -> bool {
         .ancestors()
         .filter(|ancestor| **ancestor != *home)
         .map(|ancestor| ancestor.join(".agents").join("skills"));
-    own.chain(shared).any(|path| path.exists())
+    own.chain(shared).any(|path| may_exist(&path))
+}
+
+/// What cannot be looked at counts as there.
+fn may_exist(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(_) => true,
+        Err(error) => {
+            !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        }
+    }
 }
 
 /// The decision for cwd or the nearest directory above it.
@@ -194,27 +213,82 @@ mod tests {
 
     #[test]
     fn only_resources_that_act_need_trust() {
-        for (file, needs_trust) in [
-            ("home/project/.pi/settings.json", true),
-            ("home/project/.pi/mcp.json", true),
-            ("home/project/.pi/SYSTEM.md", true),
-            ("home/project/.pi/APPEND_SYSTEM.md", true),
-            ("home/project/.pi/extensions/", true),
-            ("home/project/.pi/skills/", true),
-            ("home/project/.pi/prompts/", true),
-            ("home/project/.pi/themes/", true),
-            ("home/project/.agents/skills/", true),
-            ("home/project/.pi/", false),
-            ("home/project/.pi/other.json", false),
-            ("home/project/AGENTS.md", false),
-            ("home/.agents/skills/", false),
+        let work = "home/project";
+        for (file, cwd, needs_trust) in [
+            ("home/project/.pi/settings.json", work, true),
+            ("home/project/.pi/mcp.json", work, true),
+            ("home/project/.pi/SYSTEM.md", work, true),
+            ("home/project/.pi/APPEND_SYSTEM.md", work, true),
+            ("home/project/.pi/extensions/", work, true),
+            ("home/project/.pi/skills/", work, true),
+            ("home/project/.pi/prompts/", work, true),
+            ("home/project/.pi/commands/", work, true),
+            ("home/project/.pi/themes/", work, true),
+            // A file of that name may become a folder, and says the same.
+            ("home/project/.pi/themes", work, true),
+            ("home/project/.agents/skills/", work, true),
+            (".agents/skills/", work, true),
+            ("home/project/.pi/", work, false),
+            ("home/project/.pi", work, false),
+            ("home/project/.pi/other.json", work, false),
+            ("home/project/.pi/keybindings.json", work, false),
+            ("home/project/.pi/models.json", work, false),
+            ("home/project/.pi/auth.json", work, false),
+            ("home/project/.pi/AGENTS.md", work, false),
+            ("home/project/.pi/npm/", work, false),
+            ("home/project/.pi/git/", work, false),
+            ("home/project/.agents/", work, false),
+            ("home/project/AGENTS.md", work, false),
+            ("home/project/CLAUDE.md", work, false),
+            ("home/project/settings.json", work, false),
+            ("home/.agents/skills/", work, false),
+            ("home/.agents/skills/", "home", false),
+            (".agents/skills/", "home", true),
+            // The home directory can be a project; the agent directory in it is none.
+            ("home/.pi/settings.json", "home", true),
+            ("home/.pi/agent/settings.json", "home", false),
+            ("home/.pi/agent/SYSTEM.md", "home/.pi", false),
+            ("home/.pi/agent/.pi/settings.json", "home/.pi/agent", true),
         ] {
-            let decision = Scratch::new(&[file]).decide("home/project", None, ProjectTrust::Ask);
-            assert_eq!(decision.trusted, !needs_trust, "{file}");
+            let decision = Scratch::new(&[file]).decide(cwd, None, ProjectTrust::Ask);
+            assert_eq!(decision.trusted, !needs_trust, "{file} in {cwd}");
             let expected =
                 if needs_trust { TrustReason::Default } else { TrustReason::NothingToTrust };
-            assert_eq!(decision.reason, expected, "{file}");
+            assert_eq!(decision.reason, expected, "{file} in {cwd}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_looked_through() {
+        use std::os::unix::fs::symlink;
+
+        let scratch = Scratch::new(&["else/settings.json", "else/skills/"]);
+        let at = |path: &str| scratch.root.join(path);
+        symlink("nowhere", at("home/project/.pi")).unwrap();
+        assert!(scratch.decide("home/project", None, ProjectTrust::Ask).trusted, "to nothing");
+        fs::remove_file(at("home/project/.pi")).unwrap();
+        symlink(at("else"), at("home/project/.pi")).unwrap();
+        assert!(!scratch.decide("home/project", None, ProjectTrust::Ask).trusted);
+        fs::remove_file(at("home/project/.pi")).unwrap();
+        // The user's own directory is no project's, whatever it is called.
+        fs::write(at("home/.pi/agent/settings.json"), "{}").unwrap();
+        symlink(at("home/.pi/agent"), at("home/project/.pi")).unwrap();
+        assert!(scratch.decide("home/project", None, ProjectTrust::Ask).trusted);
+        // Shared skills of the directory a link leads to, not of the link's.
+        symlink(at("home/project/sub"), at("link")).unwrap();
+        fs::create_dir_all(at("home/project/.agents/skills")).unwrap();
+        assert!(!scratch.decide("link", None, ProjectTrust::Ask).trusted);
+        symlink(at("home"), at("house")).unwrap();
+        let question = TrustQuestion {
+            cwd: &at("home"),
+            home: &at("house"),
+            agent_dir: &at("home/.pi/agent"),
+            approve: None,
+            default: ProjectTrust::Ask,
+        };
+        fs::create_dir_all(at("home/.agents/skills")).unwrap();
+        assert!(decide(&question).trusted, "home by another name");
     }
 
     #[test]

@@ -59,7 +59,7 @@ use crate::error::{AppError, Context, ErrorKind, Warning};
 use crate::models::{ModelRegistry, ShellCommands};
 use crate::resources::Library;
 use crate::session_runtime::AgentSession;
-use crate::settings::{Settings, SettingsSources};
+use crate::settings::{Settings, SettingsProblem, SettingsSources};
 use crate::themes::{ThemeChoice, Themes};
 use crate::trust::{self, TrustQuestion};
 use crate::warnings::Warnings;
@@ -145,6 +145,12 @@ impl Workspace {
     /// What holds here, the project's own settings included if it is trusted.
     pub fn settings(&self) -> &Settings {
         &self.policy().settings
+    }
+
+    /// What is in the settings files that count here and does not count itself. The files are looked at
+    /// anew; nothing of it is part of starting, unless the options are verbose.
+    pub fn settings_problems(&self) -> Vec<SettingsProblem> {
+        self.sources().problems(self.policy().is_trusted)
     }
 
     /// The project's `.pi`, if it is trusted. It need not be there.
@@ -263,7 +269,7 @@ impl Workspace {
 
     fn policy(&self) -> &Policy {
         self.inner.policy.get_or_init(|| {
-            let WorkspaceOptions { env, approve, .. } = self.options();
+            let WorkspaceOptions { env, approve, verbose, .. } = self.options();
             let agent_dir = env.agent_dir();
             let sources = self.sources();
             let decision = trust::decide(&TrustQuestion {
@@ -276,6 +282,11 @@ impl Workspace {
             self.warnings().extend(decision.warning);
             let (settings, problems) = sources.resolve(decision.trusted);
             self.warnings().extend(problems);
+            if *verbose {
+                let problems = sources.problems(decision.trusted);
+                self.warnings()
+                    .extend(problems.iter().map(|found| Warning::new(found.to_string())));
+            }
             let project_dir = trust::project_dir(self.dir(), &agent_dir);
             Policy {
                 settings,

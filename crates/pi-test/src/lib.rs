@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 pub mod browser;
+mod generated;
 pub mod gzip;
 pub mod lifeline;
 pub mod program;
@@ -14,6 +15,7 @@ pub mod scratch;
 pub mod server;
 
 pub use browser::{Browser, PageNotes};
+pub use generated::assert_generated;
 pub use lifeline::Lifeline;
 pub use program::{Ended, Program, Running, Signal};
 pub use record::{Normalizer, json_differences};
@@ -37,6 +39,11 @@ pub fn reference_pi() -> Option<PathBuf> {
 /// `PI_TEST_CLIENTS`. Without it a test prints `left out: no clients` and passes.
 pub fn client_packages() -> Option<PathBuf> {
     chosen("PI_TEST_CLIENTS")
+}
+
+/// Whether files that are made of tables are to be written anew, by `PI_TEST_UPDATE`.
+fn is_updating() -> bool {
+    chosen("PI_TEST_UPDATE").is_some()
 }
 
 /// All that tests take from the environment.

@@ -12,12 +12,14 @@ use jsonc_parser::ParseOptions;
 use pi_ai::auth::Template;
 use serde_json::{Map, Value};
 
+use crate::json_place::{Document, Part, Place};
+
 mod fields;
 mod merge;
 #[cfg(test)]
 mod tests;
 
-use fields::Reader;
+use fields::{Fault, Reader};
 pub(super) use merge::{apply_override, custom_model, merge_compat};
 
 /// The file, as far as it could be understood.
@@ -58,9 +60,10 @@ pub enum ConfigProblem {
     Read { path: PathBuf, source: Arc<io::Error> },
     #[error("{}:{line}:{column}: {message}", path.display())]
     Syntax { path: PathBuf, line: usize, column: usize, message: String },
-    /// `field` is a path such as `providers.local.models.0.id`.
-    #[error("{}: {field}: {problem}", path.display())]
-    Field { path: PathBuf, field: String, problem: String },
+    /// `field` is a path such as `providers.local.models.0.id`; the place is that of the nearest thing
+    /// that is there.
+    #[error("{}:{line}:{column}: {field}: {problem}", path.display())]
+    Field { path: PathBuf, line: usize, column: usize, field: String, problem: String },
 }
 
 impl ModelsConfig {
@@ -81,9 +84,9 @@ impl ModelsConfig {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match jsonc_parser::parse_to_serde_value::<Option<Value>>(text, &tolerance()) {
             Ok(document) => {
-                let mut reader = Reader::new(path);
+                let mut reader = Reader::default();
                 let providers = reader.document(document.unwrap_or_default());
-                Self { providers, problems: reader.into_problems() }
+                Self { providers, problems: placed(reader.into_faults(), path, text) }
             }
             Err(error) => Self::unusable(ConfigProblem::Syntax {
                 path: path.to_owned(),
@@ -110,6 +113,19 @@ impl ModelsConfig {
     fn unusable(problem: ConfigProblem) -> Self {
         Self { providers: IndexMap::new(), problems: vec![problem] }
     }
+}
+
+/// Looks for the places; nothing is done for a file without faults.
+fn placed(faults: Vec<Fault>, path: &Path, text: &str) -> Vec<ConfigProblem> {
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    let document = Document::parse(text);
+    let problem = |Fault { field, problem }| {
+        let Place { line, column } = document.place(&field, Part::Value);
+        ConfigProblem::Field { path: path.to_owned(), line, column, field, problem }
+    };
+    faults.into_iter().map(problem).collect()
 }
 
 fn tolerance() -> ParseOptions {

@@ -6,10 +6,10 @@
 use pi_agent::compaction::{
     BranchSummarySettings, CompactionOverride, CompactionPolicy, CompactionSettings,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-/// Largest integer that JavaScript holds exactly; settings are shared with programs written in it.
-const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
+use super::catalogue::whole;
+use super::values::Values;
 
 /// What the settings say about compaction.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,24 +29,26 @@ pub struct CompactionProblem {
 }
 
 impl CompactionConfig {
-    pub(super) fn from_values(raw: &Map<String, Value>) -> Self {
+    pub(super) fn read(values: Values<'_>) -> Self {
         let mut problems = Vec::new();
-        let empty = Map::new();
-        let section = raw.get("compaction").and_then(Value::as_object).unwrap_or(&empty);
         let mut general = |key: &str| {
-            size(section, "compaction", key).unwrap_or_else(|text| {
+            size(values.value(key), key).unwrap_or_else(|text| {
                 problems.push(CompactionProblem { model: None, text });
                 None
             })
         };
         let default = CompactionSettings::default();
         let settings = CompactionSettings {
-            enabled: section.get("enabled").and_then(Value::as_bool).unwrap_or(default.enabled),
-            reserve_tokens: general("reserveTokens").unwrap_or(default.reserve_tokens),
-            keep_recent_tokens: general("keepRecentTokens").unwrap_or(default.keep_recent_tokens),
+            enabled: values.switch("compaction.enabled", default.enabled),
+            reserve_tokens: general("compaction.reserveTokens").unwrap_or(default.reserve_tokens),
+            keep_recent_tokens: general("compaction.keepRecentTokens")
+                .unwrap_or(default.keep_recent_tokens),
         };
+        let branch_summary = general("branchSummary.reserveTokens")
+            .map(|reserve_tokens| BranchSummarySettings { reserve_tokens })
+            .unwrap_or_default();
         let mut policy = CompactionPolicy { settings, ..CompactionPolicy::default() };
-        let overrides = section.get("modelOverrides").and_then(Value::as_object);
+        let overrides = values.value("compaction.modelOverrides").and_then(Value::as_object);
         for (model, values) in overrides.into_iter().flatten() {
             match model_override(model, values) {
                 Ok(own) => drop(policy.model_overrides.insert(model.clone(), own)),
@@ -55,15 +57,6 @@ impl CompactionConfig {
                 }
             }
         }
-        let branch = raw.get("branchSummary").and_then(Value::as_object).unwrap_or(&empty);
-        let branch_summary = match size(branch, "branchSummary", "reserveTokens") {
-            Ok(Some(reserve_tokens)) => BranchSummarySettings { reserve_tokens },
-            Ok(None) => BranchSummarySettings::default(),
-            Err(text) => {
-                problems.push(CompactionProblem { model: None, text });
-                BranchSummarySettings::default()
-            }
-        };
         Self { policy, branch_summary, problems }
     }
 }
@@ -73,29 +66,23 @@ fn model_override(model: &str, values: &Value) -> Result<CompactionOverride, Str
     let Some(values) = values.as_object() else {
         return Err(format!("Invalid {name} setting: {}. Expected an object.", shown(values)));
     };
+    let size = |key: &str| size(values.get(key), &format!("{name}.{key}"));
     Ok(CompactionOverride {
-        reserve_tokens: size(values, &name, "reserveTokens")?,
-        keep_recent_tokens: size(values, &name, "keepRecentTokens")?,
+        reserve_tokens: size("reserveTokens")?,
+        keep_recent_tokens: size("keepRecentTokens")?,
     })
 }
 
 /// `None` where nothing is said.
-fn size(section: &Map<String, Value>, name: &str, key: &str) -> Result<Option<u64>, String> {
-    let Some(value) = section.get(key) else { return Ok(None) };
-    let whole = value.as_u64().or_else(|| whole_number(value.as_f64()?));
-    match whole.filter(|size| *size <= MAX_SAFE_INTEGER) {
+fn size(value: Option<&Value>, name: &str) -> Result<Option<u64>, String> {
+    let Some(value) = value else { return Ok(None) };
+    match whole(value) {
         Some(size) => Ok(Some(size)),
         None => Err(format!(
-            "Invalid {name}.{key} setting: {}. Expected a non-negative safe integer.",
+            "Invalid {name} setting: {}. Expected a non-negative safe integer.",
             shown(value)
         )),
     }
-}
-
-/// `5.0` is written for 5 by some programs.
-fn whole_number(number: f64) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
-    ((0.0..9.1e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 fn shown(value: &Value) -> String {
@@ -109,7 +96,7 @@ mod tests {
     use super::*;
 
     fn config(raw: &Value) -> CompactionConfig {
-        CompactionConfig::from_values(raw.as_object().unwrap())
+        CompactionConfig::read(Values::new(raw.as_object().unwrap()))
     }
 
     fn problems(raw: &Value) -> Vec<String> {
@@ -146,7 +133,7 @@ mod tests {
             );
             assert_eq!(problems(&json!({"compaction": {"reserveTokens": value}})), [key]);
         }
-        let unsafe_integer = json!({"compaction": {"keepRecentTokens": MAX_SAFE_INTEGER + 1}});
+        let unsafe_integer = json!({"compaction": {"keepRecentTokens": 9_007_199_254_740_992_u64}});
         assert_eq!(problems(&unsafe_integer).len(), 1);
         assert_eq!(
             problems(&json!({"branchSummary": {"reserveTokens": -1}})),

@@ -4,13 +4,16 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::catalogue::Scope;
 use super::merge::merge;
 use super::migrate::migrate;
+use super::problems::{self, SettingsProblem};
 use super::schema::{ProjectTrust, Settings};
+use super::values::Values;
 use crate::error::Warning;
 use crate::resources::library::ResourceLists;
 
@@ -25,6 +28,9 @@ pub struct SettingsSources {
 
 #[derive(Debug, Clone, Default)]
 struct Source {
+    path: PathBuf,
+    /// As it is in the file, without a byte order mark.
+    text: String,
     /// Current keys only.
     values: Map<String, Value>,
     warning: Option<Warning>,
@@ -49,7 +55,7 @@ impl SettingsSources {
     pub fn session_dir(&self) -> Option<&str> {
         [&self.project, &self.global]
             .into_iter()
-            .find_map(|source| source.values.get("sessionDir")?.as_str())
+            .find_map(|source| Values::new(&source.values).value("sessionDir")?.as_str())
             .filter(|dir| !dir.is_empty())
     }
 
@@ -73,32 +79,48 @@ impl SettingsSources {
         };
         (Settings::from_values(values), warnings)
     }
+
+    /// What is in the files that count and does not count itself. Looks at them anew, so it is nothing
+    /// for every start.
+    pub fn problems(&self, trusted: bool) -> Vec<SettingsProblem> {
+        let (project, none) = (&self.project, &Map::new());
+        let above = if trusted { &project.values } else { none };
+        let mut found = problems::find(&self.global.path, &self.global.text, Scope::User, above);
+        if trusted {
+            found.extend(problems::find(&project.path, &project.text, Scope::Any, none));
+        }
+        found
+    }
 }
 
 impl Source {
     fn resources(&self) -> ResourceLists<'_> {
-        let list = |key: &str| self.values.get(key).and_then(Value::as_array);
-        let list = |key| list(key).map(Vec::as_slice).unwrap_or_default();
+        let values = Values::new(&self.values);
         ResourceLists {
-            skills: list("skills"),
-            prompts: list("prompts"),
-            packages: list("packages"),
+            skills: values.list("skills"),
+            prompts: values.list("prompts"),
+            packages: values.list("packages"),
         }
     }
 
     /// A missing or blank file is no settings.
     fn read(path: &Path) -> Self {
-        let text = match fs::read(path) {
+        let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
             Err(error) => return Self::broken(path, &error),
         };
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
-        if text.trim_ascii().is_empty() {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        if bytes.trim_ascii().is_empty() {
             return Self::default();
         }
-        match serde_json::from_slice(text) {
-            Ok(Value::Object(values)) => Self { values: migrate(values), warning: None },
+        match serde_json::from_slice(bytes) {
+            Ok(Value::Object(values)) => Self {
+                path: path.to_owned(),
+                text: String::from_utf8_lossy(bytes).into_owned(),
+                values: migrate(values),
+                warning: None,
+            },
             Ok(_) => Self::broken(path, &"expected an object"),
             Err(error) => Self::broken(path, &error),
         }
@@ -106,14 +128,12 @@ impl Source {
 
     fn broken(path: &Path, message: &dyn std::fmt::Display) -> Self {
         let warning = format!("Invalid settings file {}: {message}", path.display());
-        Self { values: Map::new(), warning: Some(Warning(warning)) }
+        Self { warning: Some(Warning(warning)), ..Self::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     struct Scratch(tempfile::TempDir);

@@ -4,9 +4,7 @@
 
 use serde_json::{Map, Value};
 
-/// Keys a project has no say in.
-const GLOBAL_ONLY: [&str; 4] =
-    ["cacheWarming", "defaultProjectTrust", "httpProxy", "selfUpdateCommand"];
+use super::catalogue::{self, Scope};
 
 /// Lists both scopes add to.
 const RESOURCES: [&str; 5] = ["extensions", "packages", "prompts", "skills", "themes"];
@@ -19,7 +17,7 @@ pub(super) fn merge(
 ) -> Map<String, Value> {
     let mut merged = global.clone();
     for (key, value) in project {
-        if GLOBAL_ONLY.contains(&key.as_str()) {
+        if catalogue::find(key).is_some_and(|setting| setting.scope == Scope::User) {
             continue;
         }
         let value = match (key.as_str(), merged.get(key), value) {

@@ -4,6 +4,15 @@
 
 use serde_json::{Map, Value, json};
 
+/// Full names of old keys and of what they are today. `skills` kept its name: it was an object.
+pub(super) const OLD_KEYS: [(&str, &str); 5] = [
+    ("queueMode", "steeringMode"),
+    ("websockets", "transport"),
+    ("retry.maxDelayMs", "retry.provider.maxRetryDelayMs"),
+    ("hooks", "extensions"),
+    ("customTools", "extensions"),
+];
+
 /// The same settings under current keys.
 pub(super) fn migrate(mut values: Map<String, Value>) -> Map<String, Value> {
     if let Some(mode) = values.shift_remove("queueMode") {

@@ -1,17 +1,17 @@
 //! The settings this build acts on, with their defaults.
 //!
-//! Owns: names, types and default values. Never: fails; a value of the wrong kind, a negative or
-//! endless number counts as not there. Unknown keys stay in [`Settings::raw`].
+//! Owns: their types and what stands in for those that are not there. Never: fails. Unknown keys stay in
+//! [`Settings::raw`].
 
 use indexmap::IndexMap;
 use pi_agent::QueueMode;
 use pi_agent::harness::RetrySettings;
 use pi_ai::{ThinkingBudgets, ThinkingLevel};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::compaction::CompactionConfig;
+use super::values::Values;
 
 /// What holds for a run, after merging.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,40 +76,38 @@ pub enum ProjectTrust {
 
 impl ProjectTrust {
     pub(super) fn of(global: &Map<String, Value>) -> Self {
-        Section(Some(global)).parsed("defaultProjectTrust").unwrap_or_default()
+        Values::new(global).parsed("defaultProjectTrust").unwrap_or_default()
     }
 }
 
 impl Settings {
     pub(super) fn from_values(raw: Map<String, Value>) -> Self {
-        let top = Section(Some(&raw));
-        let image = top.section("images");
+        let values = Values::new(&raw);
         Self {
-            default_provider: top.text("defaultProvider"),
-            default_model: top.text("defaultModel"),
-            default_thinking_level: top
+            default_provider: values.text("defaultProvider"),
+            default_model: values.text("defaultModel"),
+            default_thinking_level: values
                 .parsed("defaultThinkingLevel")
                 .unwrap_or(ThinkingLevel::Medium),
-            model_thinking_levels: top
-                .entries("modelThinkingLevels", |value| ThinkingLevel::deserialize(value).ok()),
-            thinking_budgets: thinking_budgets(top.section("thinkingBudgets")),
-            enabled_models: top.texts("enabledModels"),
-            steering_mode: top.parsed("steeringMode").unwrap_or_default(),
-            follow_up_mode: top.parsed("followUpMode").unwrap_or_default(),
-            default_tools: top.texts("defaultTools"),
+            model_thinking_levels: values.entries("modelThinkingLevels"),
+            thinking_budgets: thinking_budgets(values),
+            enabled_models: values.texts("enabledModels"),
+            steering_mode: values.parsed("steeringMode").unwrap_or_default(),
+            follow_up_mode: values.parsed("followUpMode").unwrap_or_default(),
+            default_tools: values.texts("defaultTools"),
             images: ImageSettings {
-                auto_resize: image.switch("autoResize", true),
-                block_images: image.switch("blockImages", false),
+                auto_resize: values.switch("images.autoResize", true),
+                block_images: values.switch("images.blockImages", false),
             },
-            http_proxy: top.text("httpProxy"),
-            http_idle_timeout_ms: top.timeout("httpIdleTimeoutMs", 300_000),
-            retry: retry(top.section("retry")),
-            provider_retry: provider_retry(top.section("retry").section("provider")),
-            compaction: CompactionConfig::from_values(&raw),
-            shell_path: top.text("shellPath"),
-            shell_command_prefix: top.text("shellCommandPrefix"),
-            theme: top.text("theme"),
-            enable_install_telemetry: top.switch("enableInstallTelemetry", true),
+            http_proxy: values.text("httpProxy"),
+            http_idle_timeout_ms: values.timeout("httpIdleTimeoutMs", 300_000),
+            retry: retry(values),
+            provider_retry: provider_retry(values),
+            compaction: CompactionConfig::read(values),
+            shell_path: values.text("shellPath"),
+            shell_command_prefix: values.text("shellCommandPrefix"),
+            theme: values.text("theme"),
+            enable_install_telemetry: values.switch("enableInstallTelemetry", true),
             raw,
         }
     }
@@ -121,96 +119,33 @@ impl Default for Settings {
     }
 }
 
-fn thinking_budgets(section: Section<'_>) -> ThinkingBudgets {
+fn thinking_budgets(values: Values<'_>) -> ThinkingBudgets {
     ThinkingBudgets {
-        minimal: section.count("minimal"),
-        low: section.count("low"),
-        medium: section.count("medium"),
-        high: section.count("high"),
+        minimal: values.count("thinkingBudgets.minimal"),
+        low: values.count("thinkingBudgets.low"),
+        medium: values.count("thinkingBudgets.medium"),
+        high: values.count("thinkingBudgets.high"),
     }
 }
 
-fn retry(section: Section<'_>) -> RetrySettings {
+fn retry(values: Values<'_>) -> RetrySettings {
     let default = RetrySettings::default();
     RetrySettings {
-        enabled: section.switch("enabled", default.enabled),
-        max_retries: section.small_count("maxRetries").unwrap_or(default.max_retries),
-        base_delay_ms: section.count("baseDelayMs").unwrap_or(default.base_delay_ms),
-        max_agent_delay_ms: section.count("maxAgentDelayMs").unwrap_or(default.max_agent_delay_ms),
+        enabled: values.switch("retry.enabled", default.enabled),
+        max_retries: values.small_count("retry.maxRetries").unwrap_or(default.max_retries),
+        base_delay_ms: values.count("retry.baseDelayMs").unwrap_or(default.base_delay_ms),
+        max_agent_delay_ms: values
+            .count("retry.maxAgentDelayMs")
+            .unwrap_or(default.max_agent_delay_ms),
     }
 }
 
-fn provider_retry(section: Section<'_>) -> ProviderRetrySettings {
+fn provider_retry(values: Values<'_>) -> ProviderRetrySettings {
     ProviderRetrySettings {
-        timeout_ms: section.count("timeoutMs"),
-        max_retries: section.small_count("maxRetries").unwrap_or(0),
-        max_retry_delay_ms: section.count("maxRetryDelayMs").unwrap_or(60_000),
+        timeout_ms: values.count("retry.provider.timeoutMs"),
+        max_retries: values.small_count("retry.provider.maxRetries").unwrap_or(0),
+        max_retry_delay_ms: values.count("retry.provider.maxRetryDelayMs").unwrap_or(60_000),
     }
-}
-
-/// An object, or its absence.
-#[derive(Clone, Copy)]
-struct Section<'a>(Option<&'a Map<String, Value>>);
-
-impl<'a> Section<'a> {
-    fn value(self, key: &str) -> Option<&'a Value> {
-        self.0?.get(key)
-    }
-
-    fn section(self, key: &str) -> Self {
-        Self(self.value(key).and_then(Value::as_object))
-    }
-
-    /// A blank text counts as none.
-    fn text(self, key: &str) -> Option<String> {
-        let text = self.value(key)?.as_str()?;
-        (!text.trim().is_empty()).then(|| text.to_owned())
-    }
-
-    /// A list without what is no text in it.
-    fn texts(self, key: &str) -> Option<Vec<String>> {
-        let list = self.value(key)?.as_array()?;
-        Some(list.iter().filter_map(|entry| entry.as_str().map(str::to_owned)).collect())
-    }
-
-    fn switch(self, key: &str, default: bool) -> bool {
-        self.value(key).and_then(Value::as_bool).unwrap_or(default)
-    }
-
-    /// A number from 0 to 2^53, without its fraction.
-    fn count(self, key: &str) -> Option<u64> {
-        count(self.value(key)?.as_f64()?)
-    }
-
-    fn small_count(self, key: &str) -> Option<u32> {
-        self.count(key).map(|count| u32::try_from(count).unwrap_or(u32::MAX))
-    }
-
-    /// 0 and `"disabled"` are `None`; a number in quotes counts as a number.
-    fn timeout(self, key: &str, default: u64) -> Option<u64> {
-        let given = match self.value(key) {
-            Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("disabled") => Some(0),
-            Some(Value::String(text)) => text.trim().parse().ok().and_then(count),
-            Some(value) => value.as_f64().and_then(count),
-            None => None,
-        };
-        Some(given.unwrap_or(default)).filter(|milliseconds| *milliseconds > 0)
-    }
-
-    fn parsed<T: DeserializeOwned>(self, key: &str) -> Option<T> {
-        T::deserialize(self.value(key)?).ok()
-    }
-
-    fn entries<T>(self, key: &str, read: impl Fn(&Value) -> Option<T>) -> IndexMap<String, T> {
-        let entries = self.section(key).0.into_iter().flatten();
-        entries.filter_map(|(name, value)| Some((name.clone(), read(value)?))).collect()
-    }
-}
-
-fn count(number: f64) -> Option<u64> {
-    // 2^53: beyond it a double is no longer an exact integer.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
-    (0.0..=9_007_199_254_740_992.0).contains(&number).then_some(number as u64)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::models::{
     ModelChoice, ModelDefaults, ModelError, ModelRegistry, ModelRequest, NO_MODELS_HINT,
     SessionChoice, choose_model, suggestion,
 };
+use crate::resources::old_folders;
 use crate::session_runtime::{AgentSession, ModelDoor, ModelScope, SessionParts, ToolParts};
 use crate::tool_selection::{ToolFlags, active_tools};
 use crate::tools::BUILTIN_TOOLS;
@@ -38,6 +39,7 @@ impl Workspace {
     }
 
     fn open_here(&self, session: Session, flags: &ModelFlags) -> Result<AgentSession, AppError> {
+        self.rename_old_folders();
         let registry = self.models();
         let ModelChoice { model, thinking, scope, warnings } = self.choose(&session, flags)?;
         self.warnings().extend(warnings.into_iter().map(Warning::new));
@@ -85,6 +87,14 @@ impl Workspace {
             warnings: self.warnings().clone(),
             key_processes: self.inner.key_processes.clone(),
         }))
+    }
+
+    /// The user's, and those of a project that may be touched.
+    fn rename_old_folders(&self) {
+        let agent_dir = self.options().env.agent_dir();
+        for dir in [Some(agent_dir.as_path()), self.project_dir()].into_iter().flatten() {
+            self.warnings().extend(old_folders::rename_commands(dir));
+        }
     }
 
     fn choose(&self, session: &Session, flags: &ModelFlags) -> Result<ModelChoice, AppError> {

@@ -20,6 +20,8 @@ pub struct WorkspaceOptions {
     pub approve: Option<bool>,
     /// No network but for the model itself. The environment may say so too.
     pub offline: bool,
+    /// Whether to warn of what in the settings does not count, too.
+    pub verbose: bool,
     /// A text, or the path of a file; `Some("")` asks for the built-in prompt.
     pub system_prompt: Option<String>,
     /// Texts or paths, in order.
@@ -41,6 +43,7 @@ impl WorkspaceOptions {
             launch_dir,
             approve: None,
             offline: false,
+            verbose: false,
             system_prompt: None,
             append_system_prompt: Vec::new(),
             context_files: true,

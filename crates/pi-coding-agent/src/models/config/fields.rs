@@ -1,7 +1,5 @@
 //! Checks the fields of `models.json` one by one, so that each fault can be named.
 
-use std::path::Path;
-
 use indexmap::IndexMap;
 use pi_ai::auth::Template;
 use pi_ai::{
@@ -11,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::{ConfigProblem, ModelConfig, ProviderConfig};
+use super::{ModelConfig, ProviderConfig};
 
 type Check = fn(&Value) -> bool;
 type LevelParams = IndexMap<ThinkingLevel, Map<String, Value>>;
@@ -42,18 +40,20 @@ const MODEL_FIELDS: &[(&str, Check, &str)] = &[
     ),
 ];
 
-pub(super) struct Reader<'a> {
-    path: &'a Path,
-    problems: Vec<ConfigProblem>,
+/// A field and what is wrong with it.
+pub(super) struct Fault {
+    pub(super) field: String,
+    pub(super) problem: String,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(path: &'a Path) -> Self {
-        Self { path, problems: Vec::new() }
-    }
+#[derive(Default)]
+pub(super) struct Reader {
+    faults: Vec<Fault>,
+}
 
-    pub(super) fn into_problems(self) -> Vec<ConfigProblem> {
-        self.problems
+impl Reader {
+    pub(super) fn into_faults(self) -> Vec<Fault> {
+        self.faults
     }
 
     pub(super) fn document(&mut self, document: Value) -> IndexMap<String, ProviderConfig> {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
             self.report(at, "must be an object");
             return None;
         };
-        let before = self.problems.len();
+        let before = self.faults.len();
         let headers = self.headers(&mut all, at);
         let mut fields = Map::new();
         for (name, check, expected) in MODEL_FIELDS {
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
                 self.report(&format!("{at}.{name}"), format!("must be {expected}"));
             }
         }
-        (self.problems.len() == before).then_some(ModelConfig { fields, headers })
+        (self.faults.len() == before).then_some(ModelConfig { fields, headers })
     }
 
     fn headers(&mut self, from: &mut Map<String, Value>, at: &str) -> IndexMap<String, Template> {
@@ -226,11 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     fn report(&mut self, field: &str, problem: impl Into<String>) {
-        self.problems.push(ConfigProblem::Field {
-            path: self.path.to_owned(),
-            field: field.to_owned(),
-            problem: problem.into(),
-        });
+        self.faults.push(Fault { field: field.to_owned(), problem: problem.into() });
     }
 }
 

@@ -62,20 +62,20 @@ fn faults_are_named_with_their_place_and_only_they_are_left_out() {
     let config = parse(text);
     let found: Vec<String> = config.problems().iter().map(ToString::to_string).collect();
     let expected = [
-        "ok.apiKey: must be a text",
-        "ok.models.0.contextWindow: must be a whole number",
-        "ok.models.1.id: is missing",
-        "ok.models.2.id: must be a text",
-        "ok.models.4.input: must be a list of \"text\" and \"image\"",
-        "ok.models.5.cost: must be an object of prices",
-        "ok.models.6.id: is missing",
-        "no-api.models.0: no \"api\" specified; set it for the provider or the model",
-        "no-url.models.0: no \"baseUrl\" specified; set it for the provider or the model",
-        "list: must be an object",
-        "radius.oauth: signing in is not supported by this build of pi",
+        "2:58: providers.ok.apiKey: must be a text",
+        "3:39: providers.ok.models.0.contextWindow: must be a whole number",
+        "3:46: providers.ok.models.1.id: is missing",
+        "3:69: providers.ok.models.2.id: must be a text",
+        "4:31: providers.ok.models.4.input: must be a list of \"text\" and \"image\"",
+        "4:66: providers.ok.models.5.cost: must be an object of prices",
+        "4:69: providers.ok.models.6.id: is missing",
+        "5:50: providers.no-api.models.0: no \"api\" specified; set it for the provider or the model",
+        "6:42: providers.no-url.models.0: no \"baseUrl\" specified; set it for the provider or the model",
+        "8:16: providers.list: must be an object",
+        "9:27: providers.radius.oauth: signing in is not supported by this build of pi",
     ];
     let expected: Vec<String> =
-        expected.iter().map(|text| format!("/a/models.json: providers.{text}")).collect();
+        expected.iter().map(|text| format!("/a/models.json:{text}")).collect();
     assert_eq!(found, expected);
     let ids =
         |id: &str| -> Vec<String> { config.provider(id).unwrap().models.keys().cloned().collect() };
