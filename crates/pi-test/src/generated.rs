@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The file must hold `text`. With `PI_TEST_UPDATE` set it is written instead:
-/// `PI_TEST_UPDATE=1 cargo test up_to_date`.
+/// `PI_TEST_UPDATE=1 cargo test --lib up_to_date`.
 ///
 /// # Panics
 /// It holds something else, or cannot be written.
@@ -16,7 +16,9 @@ pub fn assert_generated(path: impl AsRef<Path>, text: &str) {
     }
     let file = path.display();
     if !crate::is_updating() {
-        panic!("{file} is out of date; write it anew: PI_TEST_UPDATE=1 cargo test up_to_date");
+        panic!(
+            "{file} is out of date; write it anew: PI_TEST_UPDATE=1 cargo test --lib up_to_date"
+        );
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(path, text)) {

@@ -41,6 +41,8 @@ mod session_files;
 #[cfg(test)]
 mod session_fork;
 #[cfg(test)]
+mod settings;
+#[cfg(test)]
 mod signals;
 #[cfg(test)]
 mod skills;

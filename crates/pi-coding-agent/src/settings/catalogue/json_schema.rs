@@ -29,7 +29,7 @@ pub fn json_schema() -> String {
 
 fn property(setting: &Setting) -> Value {
     let mut property = setting.kind.schema();
-    let mut about = setting.about.replace('`', "");
+    let mut about = plain(setting.about);
     if setting.scope == Scope::User {
         about.push_str(" Counts in the user's file only.");
     }
@@ -41,6 +41,21 @@ fn property(setting: &Setting) -> Value {
         property["default"] = value;
     }
     property
+}
+
+/// Markdown as a tooltip would show it: no code marks, and links by their words.
+fn plain(markdown: &str) -> String {
+    let text = markdown.replace('`', "");
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, link)) = rest.split_once('[')
+        && let Some((words, behind)) = link.split_once("](")
+        && let Some((_, after)) = behind.split_once(')')
+    {
+        plain.extend([before, words]);
+        rest = after;
+    }
+    plain + rest
 }
 
 /// Puts a property where its name says, through the objects in between.

@@ -20,12 +20,12 @@ pub enum Kind {
     Between(u64, u64),
     /// `false` alone.
     No,
-    Either(&'static [Kind]),
-    List(&'static Kind),
+    Either(&'static [Self]),
+    List(&'static Self),
     /// An object whose names are anybody's, each with a value of this kind.
-    Entries(&'static Kind),
+    Entries(&'static Self),
     /// An object with these names, and perhaps others.
-    Fields(&'static [(&'static str, Kind)]),
+    Fields(&'static [(&'static str, Self)]),
 }
 
 /// How words about a kind are set.
@@ -106,13 +106,13 @@ impl Kind {
             Self::OneOf(words) => listed(&mut words.iter().map(|word| code(word))),
             Self::Number => "number from 0".to_owned(),
             Self::Timeout => format!("milliseconds or {}", code("disabled")),
-            Self::Size => format!("whole number from 0 to {MAX_SAFE_INTEGER}"),
+            Self::Size => "whole number from 0".to_owned(),
             Self::Between(least, most) => format!("whole number from {least} to {most}"),
             Self::No => code("false"),
             Self::Either(kinds) => {
                 kinds.iter().map(|kind| kind.words(style)).collect::<Vec<_>>().join(" or ")
             }
-            Self::List(kind) => format!("list ({})", kind.words(style)),
+            Self::List(kind) => format!("list of {}", kind.words(style)),
             Self::Entries(kind) => format!("object ({} each)", kind.words(style)),
             Self::Fields(fields) => {
                 format!("object with {}", listed(&mut fields.iter().map(|(name, _)| code(name))))

@@ -41,11 +41,26 @@ pub const SECTIONS: &[Section] = &[
                 "thinkingBudgets.minimal",
                 Kind::Number,
                 Told("`1024`"),
-                "Tokens for this level, at models that take a budget.",
+                "Tokens for thinking at this level, at models that take a budget.",
             ),
-            Setting::new("thinkingBudgets.low", Kind::Number, Told("`2048`"), "As above."),
-            Setting::new("thinkingBudgets.medium", Kind::Number, Told("`8192`"), "As above."),
-            Setting::new("thinkingBudgets.high", Kind::Number, Told("`16384`"), "As above."),
+            Setting::new(
+                "thinkingBudgets.low",
+                Kind::Number,
+                Told("`2048`"),
+                "The same at this level.",
+            ),
+            Setting::new(
+                "thinkingBudgets.medium",
+                Kind::Number,
+                Told("`8192`"),
+                "The same at this level.",
+            ),
+            Setting::new(
+                "thinkingBudgets.high",
+                Kind::Number,
+                Told("`16384`"),
+                "The same at this level and above.",
+            ),
             Setting::new(
                 "enabledModels",
                 TEXTS,
@@ -171,7 +186,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Retries",
-        intro: "`retry.provider` is about single HTTP requests, the rest about whole answers, whose \
+        intro: "`retry.provider` is about single HTTP requests, the rest about whole answers, whose\n\
                 retries are seen in the events and in the session.",
         settings: &[
             Setting::new("retry.enabled", Kind::Switch, Switch(true), "Try failed answers again."),
@@ -210,8 +225,8 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Long conversations",
-        intro: "See [compaction.md](compaction.md). Unlike everywhere else, a size that makes no sense is an \
-                error here.",
+        intro: "See [compaction.md](compaction.md). Unlike everywhere else, a size that makes no sense is an error\n\
+                here: it is a whole number from 0 to 2^53 - 1.",
         settings: &[
             Setting::new(
                 "compaction.enabled",
@@ -283,7 +298,7 @@ pub const SECTIONS: &[Section] = &[
     },
     Section {
         title: "Resources",
-        intro: "Paths of yours start at `~/.pi/agent`, a project's at its `.pi`; `~` is home. `!glob` leaves out, \
+        intro: "Paths of yours start at `~/.pi/agent`, a project's at its `.pi`; `~` is home. `!glob` leaves out,\n\
                 `+path` and `-path` take in and leave out exactly one. Lists of both scopes are joined.",
         settings: &[
             Setting::new(
