@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::answer::{Answer, DONE, data};
 use super::command::NewSession;
 use super::server::Server;
-use crate::error::{AppError, Warning};
+use crate::error::AppError;
 use crate::modes::warn;
 use crate::session_runtime::{NotReserved, Reserved};
-use crate::settings::{SaveError, save};
+use crate::settings::save;
 use crate::workspace::{ModelFlags, SessionFlags, SessionSource, WorkspaceOptions};
 
 /// Settings of a conversation.
@@ -117,15 +117,7 @@ impl Server<'_> {
     async fn save(&self, key: &'static [&'static str], value: Value) -> Result<(), String> {
         let agent_dir = self.workspace.options().env.agent_dir();
         // Another program may hold the file.
-        match blocking(move || Ok(save(&agent_dir, key, value))).await? {
-            // It holds for the conversation. Whoever broke the file is told.
-            Err(error @ SaveError::Invalid { .. }) => {
-                self.workspace.warnings().push(Warning::new(error.to_string()));
-                warn(self.workspace.warnings());
-                Ok(())
-            }
-            saved => saved.map_err(|error| error.to_string()),
-        }
+        blocking(move || save(&agent_dir, key, value).map_err(|error| error.to_string())).await
     }
 }
 
