@@ -11,7 +11,7 @@ complete -c pi -f
 complete -c pi -n 'string match -q -- "@*" (commandline -ct)' -a '(__pi_at_files)'
 complete -c pi -s p -l print -d 'Last answer on standard output, then exit'
 complete -c pi -l mode -x -a 'text json rpc' -d 'text (default), json: one event per line, or rpc: commands as lines of JSON on standard input'
-complete -c pi -l verbose -d 'Say more at the start, whatever the setting quietStartup says'
+complete -c pi -l verbose -d 'Say more at the start, also what in the settings does not count; wins over quietStartup'
 complete -c pi -l model -x -d 'Id or name, also provider/id; :<level> sets the thinking level'
 complete -c pi -l provider -x -d 'Look for --model at this provider only'
 complete -c pi -l models -x -d 'Without --model, choose from these: comma-separated, with globs and :<level>'

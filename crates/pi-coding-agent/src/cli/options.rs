@@ -79,7 +79,7 @@ pub(super) const GROUPS: &[Group] = &[
                 "text (default), json: one event per line, or rpc: commands as lines of JSON on standard input",
             )
             .one_of(MODES),
-            Opt::switch("--verbose", "Say more at the start, whatever the setting quietStartup says"),
+            Opt::switch("--verbose", "Say more at the start, also what in the settings does not count; wins over quietStartup"),
         ],
     },
     Group {
